@@ -165,8 +165,8 @@ def _told(subject: Subject, model: Model, before: int) -> dict[str, int]:
 
 
 def _texts(model: Model, before: int) -> list[list[str]]:
-    """What the model was sent after the crash, in the conversation itself: neither its own words nor titles,
-    nor the questions of subagents."""
+    """The messages that the model was sent after the crash, in the conversation itself: neither its own words
+    nor titles, nor the questions of subagents."""
     mine = [asked for asked in model.asked[before:] if any(MAIN in part.text for part in asked.said)]
     return [_sent(asked) for asked in mine]
 

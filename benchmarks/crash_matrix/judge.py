@@ -1,4 +1,4 @@
-"""What a crash did to the tasks of one subject, and what all of its rounds come to. No files, no clock."""
+"""The judge: the effect of a crash on the tasks of one subject, over all rounds. No files, no clock."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Subject:
         return {"PYTHONPATH": str(ROOT / "src")} if "meantime" in self.packages else {}
 
     def child(self, task: str) -> list[dict[str, Any]]:
-        """What the model of a subagent does, where subagents do the work: its prompt is %%child-TASK%%."""
+        """The steps of a subagent's model, where subagents do the work: its prompt is %%child-TASK%%."""
         return [{"tool": task, "arguments": {}}, {"text": f"the work {task} is finished"}]
 
     def tellings(self, text: str) -> Iterator[re.Match[str]]:

@@ -1,4 +1,4 @@
-"""What the programs of Meantime's own rows share. The argument is the name of an adapter."""
+"""The part that the programs of Meantime's own rows share. The argument is the name of an adapter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strands: background tools, with its session in files. What ended is delivered with the next invocation."""
+"""Strands: background tools, with its session in files. Endings are delivered with the next invocation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the program of every subject shares: the work, and a conversation over stdin and stdout.
+"""The part that the programs of all subjects share: the work, and a conversation over stdin and stdout.
 
 Only the standard library: it is loaded in the environments of the peers. The work writes to a ledger outside,
 a file for each execution, so nothing that a subject remembers or forgets can change what is counted.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
@@ -24,6 +25,16 @@ class Clock(Protocol):
     def call_later(self, seconds: float, callback: Callable[[], object]) -> Alarm:
         """Calls back once on the event loop, unless the alarm is cancelled first."""
         ...
+
+
+async def sleep(clock: Clock, seconds: float) -> None:
+    """Waits for so long by this clock."""
+    over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    alarm = clock.call_later(seconds, lambda: over.done() or over.set_result(None))
+    try:
+        await over
+    finally:
+        alarm.cancel()
 
 
 def age(clock: Clock, boot: str, began: float | None, began_at: float | None) -> float:

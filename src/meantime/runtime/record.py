@@ -24,7 +24,7 @@ from meantime.kernel.errors import Degraded, Duplicate, LedgerError, NotFound
 from meantime.kernel.event_notices import NoticeRate
 from meantime.kernel.lifecycle import ENDED, Move
 from meantime.kernel.model import Task
-from meantime.ports.clock import Clock
+from meantime.ports.clock import Clock, sleep
 from meantime.ports.store import CommitResult, Committed, Store
 
 Listener = Callable[[Change, Committed], None]
@@ -232,12 +232,7 @@ class Record:
         self.of_thread.setdefault(task.thread, {})[task.id] = task
 
     async def sleep(self, seconds: float) -> None:
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        alarm = self.clock.call_later(seconds, lambda: done.done() or done.set_result(None))
-        try:
-            await done
-        finally:
-            alarm.cancel()
+        await sleep(self.clock, seconds)
 
 
 def duplicate_call(call: str, existing: str) -> Duplicate:

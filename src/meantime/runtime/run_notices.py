@@ -5,7 +5,6 @@ the rate allows it; a restart knows of those that wait, since they are in the ta
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 
 from meantime.kernel.argument_checks import check_text
 from meantime.kernel.errors import Degraded, InvalidInput, LedgerError, MeantimeError, Refused
@@ -58,7 +57,7 @@ class RunNotices:
 
     async def _tell(self, id: str) -> None:
         """An ending has told them already. A full disk is tried again."""
-        del self._alarms[id]
+        self._alarms.pop(id, None)  # we may be closing
         try:
             await self._record.notify_waiting(id)
         except (LedgerError, Degraded):
@@ -73,8 +72,7 @@ class RunNotices:
         for alarm in self._alarms.values():
             alarm.cancel()
         self._alarms.clear()
-        with suppress(TimeoutError):
-            await self._telling.wait(DRAIN)
+        await self._telling.wait(DRAIN)
 
 
 def _ended(task: Task) -> Refused:

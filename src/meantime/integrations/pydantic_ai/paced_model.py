@@ -32,7 +32,7 @@ from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
 from meantime.kernel.provider_errors import FAULT, RetryAdvice, judge, pause
-from meantime.ports.clock import Clock
+from meantime.ports.clock import Clock, sleep
 from meantime.ports.session import Hearer
 
 TRIES = 30  # of one request, beside those that were too much at once: these are waited for
@@ -122,7 +122,7 @@ class PacedModel(WrapperModel):
             tries += not found.limited
             shared.hearer.phase(f"waits for the provider (try {tries + 1})")
             if not found.limited:  # else the gate lets nobody in for so long
-                await _sleep(shared.clock, pause(tries - 1) if found.after is None else found.after)
+                await sleep(shared.clock, pause(tries - 1) if found.after is None else found.after)
 
     async def _try(self, asked: ModelInput, *, last: bool) -> ModelResponse | RetryAdvice:
         gate = self._shared.hearer.gate
@@ -217,12 +217,3 @@ def _piece(event: object) -> str:
     if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
         return event.delta.content_delta
     return ""
-
-
-async def _sleep(clock: Clock, seconds: float) -> None:
-    over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    alarm = clock.call_later(seconds, lambda: over.done() or over.set_result(None))
-    try:
-        await over
-    finally:
-        alarm.cancel()

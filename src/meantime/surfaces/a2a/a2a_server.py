@@ -94,7 +94,7 @@ class A2aServer:
         if method is None:
             known = ", ".join(METHODS)
             raise RpcRefusal(
-                UNKNOWN_METHOD, f"There is no method {asked.method[:64]!r}.", f"Use one of: {known}."
+                UNKNOWN_METHOD, f"The method {asked.method[:64]!r} is not known.", f"Use one of: {known}."
             )
         if method.writes:
             request.scope[WRITING]()

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from meantime.kernel.errors import InvalidInput, MeantimeError, NotFound, Refused
-from meantime.ports.clock import Clock
+from meantime.ports.clock import Clock, sleep
 from meantime.surfaces.agent_runs.conversations import AgentConversations
 from meantime.surfaces.agent_runs.numbered_run import NumberedRun
 from meantime.surfaces.agent_runs.run_follower import RunFollower
@@ -154,15 +154,7 @@ class PushSender:
             if pause is None:
                 LOG.warning("The webhook of %s did not take its notification: %s", run.id, problem)
                 return
-            await self._clock_pause(pause)
-
-    async def _clock_pause(self, seconds: float) -> None:
-        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        alarm = self._clock.call_later(seconds, lambda: over.done() or over.set_result(None))
-        try:
-            await over
-        finally:
-            alarm.cancel()
+            await sleep(self._clock, pause)
 
 
 def check_url(url: str) -> None:

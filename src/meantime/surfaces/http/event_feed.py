@@ -8,7 +8,7 @@ import logging
 from typing import Generic
 
 from meantime.kernel.errors import Closed
-from meantime.ports.clock import Clock
+from meantime.ports.clock import Clock, sleep
 from meantime.ports.tasks import Tasks
 
 from .event_encoding import deltas
@@ -97,7 +97,7 @@ class JournalFeed(Generic[F]):
             self.seq = await self._tasks.last_event()
             ready.set_result(None)
             while True:
-                await self._pause(await self._round())
+                await sleep(self._clock, await self._round())
         except Closed:
             self.ring.close()
         finally:
@@ -124,14 +124,6 @@ class JournalFeed(Generic[F]):
     async def _let_read(self) -> None:
         for _ in range(3):  # a wake, a write, and the one who waited for that write
             await asyncio.sleep(0)
-
-    async def _pause(self, seconds: float) -> None:
-        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        alarm = self._clock.call_later(seconds, lambda: over.done() or over.set_result(None))
-        try:
-            await over
-        finally:
-            alarm.cancel()
 
 
 class Feed(JournalFeed[Delta]):
