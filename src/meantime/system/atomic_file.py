@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from meantime.system.platform import sync_file
+
 # For os.open: a file that was not there, and not what somebody's link leads to.
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _AGAIN = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -46,7 +48,7 @@ def drafted(
             if mode != PRIVATE:
                 os.fchmod(fd, mode)
             if synced:
-                os.fsync(fd)
+                sync_file(fd)
         yield new
     finally:
         if not draft:
@@ -78,7 +80,7 @@ def make_file(path: Path, data: bytes) -> None:
         try:
             _put(new, path, folder)
             with contextlib.suppress(OSError):  # where that cannot be, a power cut may cost the file
-                os.fsync(folder)
+                sync_file(folder)
         finally:
             os.close(folder)
 
@@ -98,6 +100,6 @@ def sync_folder(folder: Path) -> None:
     """The names in it are on the disk: without this a power cut may take a file that was written in full."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(fd)
+        sync_file(fd)
     finally:
         os.close(fd)

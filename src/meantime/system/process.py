@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from meantime.system.procfs import boot, stat
+from meantime.system.platform import boot, stat
 
 
 class Process(Struct, frozen=True):
