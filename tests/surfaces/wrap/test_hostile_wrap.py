@@ -18,6 +18,7 @@ from daemon.conftest import Place, eventually
 from meantime.kernel.errors import InvalidInput
 from meantime.surfaces.wrap import held_server
 from meantime.surfaces.wrap.background_calls import BackgroundCalls
+from meantime.surfaces.wrap.learned_durations import LearnedDurations
 from meantime.surfaces.wrap.open_requests import OpenToolCall
 from meantime.surfaces.wrap.raw_messages import RawMessage
 from meantime.surfaces.wrap.repeated_requests import RepeatedRequests
@@ -292,6 +293,9 @@ class Silent:
     def start(self, order: Any, end: Any) -> Silent:
         return self
 
+    def authorize(self, authorization: str) -> None:
+        pass
+
     def send(self, line: bytes) -> None:
         pass
 
@@ -357,7 +361,8 @@ class GoneHost:
 @pytest.mark.anyio
 async def test_an_answer_that_nobody_reads_and_nobody_records_is_tried_once():
     ledger, host = FullLedger(), GoneHost()
-    shared: Any = WrapParts(ledger, None, lambda _: 0, lambda _: False)  # type: ignore[arg-type]
+    durations = LearnedDurations(lambda _: None)
+    shared: Any = WrapParts(ledger, None, lambda _: 0, lambda _: False, durations)  # type: ignore[arg-type]
     calls = BackgroundCalls(host, shared, {})  # type: ignore[arg-type]
     call = OpenToolCall(1, Raw(b"1"), "conv")
     calls.begin(call, None)

@@ -133,6 +133,7 @@ REFUSED = {
     "a_command": (["--", "npx", "-y"], "cannot stand"),
     "blank": (["a b"], "cannot stand"),
     "none": ([], "needs a server"),
+    "scheme": (["docs=ftp://x"], "'ftp://x' is not a URL of http or https."),
 }
 
 
@@ -147,4 +148,13 @@ def test_a_server_that_is_not_configured_is_said(joined: Joined, thread: str):
     with host_of(joined, thread, "one", "no-such-server") as host:
         host.hello()
         assert texts(host.call("one__echo", text="x")) == ["x"]
-        assert "no-such-server" in host.call("no-such-server__echo")["error"]["message"]
+        error = host.call("no-such-server__echo")["error"]["message"]
+        assert "There is no server 'no-such-server' in [mcp.servers]." in error
+
+
+@pytest.mark.parametrize("word", ["cat", "docs=cat"])
+def test_a_word_is_never_run_as_a_command(joined: Joined, word: str):
+    """Both are programs that would start, and say nothing."""
+    with host_of(joined, "never", word) as host:
+        error = host.answer(host.send("initialize", HELLO))["error"]
+        assert "There is no server 'cat' in [mcp.servers]. There are: one, two, rich." in error["message"]

@@ -217,3 +217,36 @@ def test_a_daemon_that_is_asked_to_end_takes_the_servers_along(place: Place, pee
         assert not any(map(lives, peer.pids))
         assert texts(host.call("echo", text="next"))[0] == "next"
         assert place.ask("GET", f"/v1/tasks/{task}")["state"] in ("lost", "cancelled")
+
+
+def test_a_host_that_closes_its_input_gets_an_answer_to_everything(
+    served: Place, wrapped: Wrapped, peer: Peer, thread: str
+):
+    """The daemon is there all the time. A call becomes a task; what the server owes otherwise is refused."""
+    calling = wrapped(threshold=NEVER_SOON)
+    call = calling.send("tools/call", {"name": "gate", "arguments": {"mark": "m"}})
+    peer.until("waiting", "m")
+    with Host(served, "--wrap", "--", "sleep", "600") as greeting:
+        hello = greeting.send("initialize", {})
+        for host in (calling, greeting):
+            host.leave()
+        error = greeting.answer(hello)["error"]["message"]
+        assert error == "The server had not answered 2 s after the host closed its input."
+        answer = calling.answer(call)
+        assert texts(answer)[0].startswith("This call takes longer than 2 s and continues in the background")
+        assert [host.process.wait(60) for host in (calling, greeting)] == [0, 0]
+    peer.open_gate()
+    assert served.ask("GET", f"/v1/tasks/{task_of(answer)}/wait?timeout=30")["result"] == "through m"
+
+
+def test_a_word_that_is_neither_a_program_nor_a_server_is_told_as_both(served: Place):
+    with Host(served, "--wrap", "nosuch-server") as host:
+        error = host.answer(host.send("initialize", {}))["error"]["message"]
+        assert "The program 'nosuch-server' could not be started." in error
+        assert "There is no server of this name in [mcp.servers]." in error
+
+
+def test_a_url_of_another_scheme_is_refused_at_once(served: Place):
+    done = served.cli("mcp", "--wrap", "ftp://x")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "'ftp://x' is not a URL of http or https." in done.stderr

@@ -142,7 +142,8 @@ def test_a_task_of_the_server_is_a_task_here_and_told_once(
     task = task_of(host.call("task_of_2025", mark="m"))
     found = served.ask("GET", f"/v1/tasks/{task}")
     assert (found["state"], found["description"]) == ("running", "scripted/task_of_2025")
-    eventually(lambda: served.ask("GET", f"/v1/tasks/{task}")["progress"]["message"] == "half way")
+    progress = lambda: served.ask("GET", f"/v1/tasks/{task}")["progress"] or {}  # noqa: E731  none at first
+    eventually(lambda: progress().get("message") == "half way", "its progress is ours")
     peer.open_gate()
     assert served.ask("GET", f"/v1/tasks/{task}/wait?timeout=30")["result"] == "done m"
     told = texts(host.call("echo", text="next"))

@@ -15,7 +15,6 @@ from .file_change import FileChange, read
 from .hook_lines import line
 from .jsonc import NotJson
 from .jsonc import Path as JsonPath
-from .wrapped_entries import Rewritten, unwrap_json, unwrap_toml, wrap_json, wrap_toml
 
 MOMENTS = ("session-start", "user-prompt", "post-tool", "stop")  # and how the agents call them
 CLAUDE = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop")
@@ -129,42 +128,6 @@ def opencode(place: Place, command: Sequence[str], wanted: bool) -> list[FileCha
         _json(config, ("mcp", NAME), entry, {}, wanted),
         _whole(plugins / "plugin" / f"{NAME}.js", source, wanted, begin=source.partition("\n")[0]),
     ]
-
-
-class ServerList(NamedTuple):
-    """Where an agent keeps its MCP servers: a file, and a place in it; no place is TOML, as Codex has it."""
-
-    path: Path
-    place: JsonPath | None
-    private: bool = False
-
-
-def server_list(agent: str, place: Place) -> ServerList:
-    """The file in which `install` writes our own server, with everybody else's."""
-    if agent == "goose":
-        what = "The servers of goose are in a file that goose writes itself."
-        raise CliError(what, "Put `meantime mcp --wrap --` before a server's command there.", FAILED)
-    first = AGENTS[agent].changes(place, ["meantime"], False)[0]
-    key = "mcp" if agent == "opencode" else "mcpServers"
-    return ServerList(first.path, None if agent == "codex" else (key,), first.private)
-
-
-def wrapped_change(
-    servers: ServerList, names: Sequence[str], words: Sequence[str], *, wanted: bool
-) -> tuple[FileChange, Rewritten]:
-    before = read(servers.path)
-    text = before or ""
-    try:
-        if servers.place is None:
-            made = wrap_toml(text, names, words) if wanted else unwrap_toml(text, names)
-        elif wanted:
-            made = wrap_json(text, servers.place, names, words)
-        else:
-            made = unwrap_json(text, servers.place, names)
-    except (NotJson, tomllib.TOMLDecodeError) as problem:
-        raise CliError(f"{servers.path}, {problem}.", "Mend it first; nothing was changed.", FAILED) from None
-    after = None if before is None else made.text
-    return FileChange(servers.path, before, after, servers.private), made
 
 
 def goose(place: Place, command: Sequence[str], wanted: bool) -> list[FileChange]:

@@ -46,6 +46,14 @@ class Copies:
         removed = [path for change, path in found if self._is_ours(change, path, known)]
         return removed, [path for _, path in found if path not in removed]
 
+    def needless(self, change: FileChange) -> list[Path]:
+        """The copy beside this file, if the file says the same after the change."""
+        path = copy_of(change)
+        try:
+            return [path] if path.is_file() and read(path) == change.after else []
+        except CliError:
+            return []
+
     def _is_ours(self, change: FileChange, path: Path, known: dict[str, Any]) -> bool:
         try:
             text = read(path) or ""

@@ -174,12 +174,29 @@ const claimed = () => {
   }
 }
 
+// ---- Tools that take the session of a call among its arguments: ours, and those of a server that is behind
+// `meantime mcp --wrap --by-session`. Any other server would get an argument that it does not know.
+
+const takesSession = ({ command }) => {
+  if (!Array.isArray(command)) return false
+  const own = command.includes("--") ? command.slice(0, command.indexOf("--")) : command
+  return own.includes("--wrap") && own.includes("--by-session")
+}
+
+// Where two servers could have the tool, as "a" and "a_b" could have "a_b_c", both must take it.
+const isOurs = (tool, servers) => {
+  const begins = (name) => tool.startsWith(`${name.replace(/[^a-zA-Z0-9_-]/g, "_")}_`) // as OpenCode names it
+  const could = Object.keys(servers).filter(begins)
+  return tool.startsWith("meantime_") || (could.length > 0 && could.every((name) => takesSession(servers[name])))
+}
+
 // ---- The plugin.
 
 export const Meantime = async ({ client, directory }) => {
   const attended = new Set()
   const roots = new Map()
   let closed = false
+  let servers = {}
 
   const sessionOf = async (id) => (await client.session.get({ path: { id }, throwOnError: true })).data
 
@@ -311,13 +328,16 @@ export const Meantime = async ({ client, directory }) => {
       if (!sessionID || COMMON) return
       output.env.MEANTIME_THREAD = threadOf(await rootOf(sessionID).catch(() => sessionID))
     },
+    config: async ({ mcp }) => {
+      servers = mcp ?? {}
+    },
     // One MCP server serves all sessions: each call says whose it is, whatever the model put there.
     "tool.execute.before": async ({ tool, sessionID }, output) => {
-      if (!tool.startsWith("meantime_") || !sessionID) return
+      if (!isOurs(tool, servers) || !sessionID) return
       output.args.meantime_session = await rootOf(sessionID).catch(() => sessionID)
     },
     "tool.execute.after": async ({ tool, sessionID }) => {
-      if (tool === "bash" || tool.startsWith("meantime")) used(sessionID)
+      if (tool === "bash" || isOurs(tool, servers)) used(sessionID)
     },
     "chat.message": async ({ sessionID }) => used(sessionID),
     event: async ({ event }) => {

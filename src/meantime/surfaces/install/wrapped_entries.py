@@ -1,8 +1,9 @@
 """The servers in an agent's file, sent through `meantime mcp --wrap` and back. Only the words of the wrap are
 put in and taken out, so the text is to the letter what it was.
 
-A server that had arguments gets `"mcp", "--wrap", "--", "its-program", ` at their beginning; one without
-gets a list of its own, without the `--`: so it is known which of the two it was.
+A server that had a list of arguments gets `"mcp", "--wrap", "--", "its-program", ` at its beginning; one
+without gets a list, directly before its command: so it is known which of the two it was. A wrap without `--`
+is one that somebody wrote, for a URL or a server of [mcp.servers], and stays.
 """
 
 from __future__ import annotations
@@ -17,12 +18,22 @@ from . import jsonc
 from .config_entries import is_our_server
 
 WRAP = ("mcp", "--wrap")
+BETWEEN = ", "  # a list that came with the wrap, and the command
 NO_COMMAND = (
     "it has a URL, and the agent may hold a login for it that the wrap would not have; if it needs none, or "
     "you have a token, write `meantime mcp --wrap URL [--headers FILE]` for it yourself"
 )
+NO_SERVER = "there is no such server"
+NOT_UNDERSTOOD = "it is written in a way that is not understood; put the wrap in yourself"
 _LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 _TOML_TEXT = rf"{_LITERAL}|'[^'\n]*'"
+_COMMAND = re.compile(rf"(?m)^[ \t]*command[ \t]*=[ \t]*(?P<text>{_TOML_TEXT})")
+_ARGUMENTS = re.compile(r"(?m)^[ \t]*args[ \t]*=[ \t]*\[")
+_OURS = re.compile(
+    rf'(?m)^[ \t]*args[ \t]*=[ \t]*\[(?P<words>(?:{_LITERAL}, )*"mcp", "--wrap", (?:{_LITERAL}, )*?'
+    rf'"--", (?P<own>{_TOML_TEXT})(?:, )?)'
+)
+_END_OF_LIST = re.compile(r"\]\r?\n")
 
 
 class Rewritten(NamedTuple):
@@ -44,6 +55,8 @@ def wrap_json(text: str, path: jsonc.Path, names: Sequence[str], words: Sequence
     edits: list[_Edit] = []
     for name, node in _servers(text, path, names, skipped):
         made = _wrapping(text, node, words)
+        if not isinstance(made, str) and unwrap_json(_edited(text, made), path, [name]).text != text:
+            made = NOT_UNDERSTOOD
         if isinstance(made, str):
             skipped[name] = made
         else:
@@ -74,7 +87,7 @@ def _servers(
         entry = None if node is None else node.entries.get(step)
         node = None if entry is None else entry.node
     entries = {} if node is None else node.entries
-    skipped |= {name: "there is no such server" for name in names if name not in entries}
+    skipped |= {name: NO_SERVER for name in names if name not in entries}
     return [(str(name), entry.node) for name, entry in entries.items() if not names or name in names]
 
 
@@ -86,8 +99,8 @@ def _wrapping(text: str, node: jsonc.Node, words: Sequence[str]) -> list[_Edit] 
     if command is None:
         return NO_COMMAND
     program = command.node
-    if isinstance(program.value, list):
-        given = ", ".join(map(json.dumps, [*words, *WRAP, "--"]))
+    if isinstance(program.value, list):  # OpenCode's, whose plugin names the session in each call
+        given = ", ".join(map(json.dumps, [*words, *WRAP, "--by-session", "--"]))
         return (
             [_Edit(program.start + 1, program.start + 1, f"{given}, ")] if program.entries else "it is empty"
         )
@@ -97,7 +110,8 @@ def _wrapping(text: str, node: jsonc.Node, words: Sequence[str]) -> list[_Edit] 
     first, more = json.dumps(words[0]), "".join(f"{json.dumps(word)}, " for word in (*words[1:], *WRAP))
     arguments = node.entries.get("args")
     if arguments is None:
-        return [_Edit(program.start, program.end, f'{first}, "args": [{more}{own}]')]
+        put_in = _Edit(command.start, command.start, f'"args": [{more}"--", {own}]{BETWEEN}')
+        return [put_in, _Edit(program.start, program.end, first)]
     listed = arguments.node
     if not isinstance(listed.value, list):
         return "its args are not a list"
@@ -109,7 +123,7 @@ def _wrapping(text: str, node: jsonc.Node, words: Sequence[str]) -> list[_Edit] 
 def _unwrapping(text: str, node: jsonc.Node) -> list[_Edit]:
     if not is_our_server(node.value):
         return []
-    command = node.entries["command"].node
+    key, command = node.entries["command"]
     if isinstance(command.value, list):
         at = _behind_wrap(command)
         if at is None:
@@ -124,8 +138,8 @@ def _unwrapping(text: str, node: jsonc.Node) -> list[_Edit]:
         return []
     own = listed.entries[at].node
     program = _Edit(command.start, command.end, text[own.start : own.end])
-    if listed.entries[at - 1].node.value != "--":  # the list came with the wrap
-        return [program, _Edit(command.end, listed.end, "")]
+    if at + 1 not in listed.entries and text[listed.end : key] == BETWEEN:  # the list came with the wrap
+        return [program, _Edit(arguments.start, key, "")]
     end = _behind_comma(text, own.end) if at + 1 in listed.entries else own.end
     return [program, _Edit(listed.start + 1, end, "")]
 
@@ -139,11 +153,11 @@ def _behind_comma(text: str, at: int) -> int:
 def _behind_wrap(listed: jsonc.Node) -> int | None:
     """Where the server's own program stands among the words of its wrap; None for what is not a wrap."""
     words = [entry.node.value for entry in listed.entries.values()]
-    if "--wrap" not in words:
+    wrap = words.index("--wrap") if "--wrap" in words else 0
+    if not wrap or words[wrap - 1] != "mcp" or "--" not in words[wrap:]:
         return None
-    wrap = words.index("--wrap")
-    at = words.index("--", wrap) + 1 if "--" in words[wrap:] else wrap + 1
-    return at if wrap and words[wrap - 1] == "mcp" and at < len(words) else None
+    at = words.index("--", wrap) + 1
+    return at if at < len(words) else None
 
 
 def _edited(text: str, edits: list[_Edit]) -> str:
@@ -165,10 +179,10 @@ def wrap_toml(text: str, names: Sequence[str], words: Sequence[str]) -> Rewritte
             skipped[name] = NO_COMMAND
         else:
             made = _wrapped_table(text, name, words)
-            own = [*words[1:], *WRAP, *(["--"] if "args" in server else []), server["command"]]
-            wanted = {**server, "command": words[0], "args": [*own, *server.get("args", [])]}
-            if made is None or tomllib.loads(made)["mcp_servers"][name] != wanted:
-                skipped[name] = "it is written in a way that is not understood; put the wrap in yourself"
+            own = [*words[1:], *WRAP, "--", server["command"], *server.get("args", [])]
+            wanted = {**server, "command": words[0], "args": own}
+            if made is None or _loaded(made, name) != wanted or _unwrapped_table(made, name) != text:
+                skipped[name] = NOT_UNDERSTOOD
                 continue
             text = made
             done.append(name)
@@ -190,7 +204,7 @@ def unwrap_toml(text: str, names: Sequence[str]) -> Rewritten:
 
 def _tables(text: str, names: Sequence[str], skipped: dict[str, str]) -> dict[str, dict[str, Any]]:
     found = cast("dict[str, Any]", tomllib.loads(text).get("mcp_servers") or {})
-    skipped |= {name: "there is no such server" for name in names if name not in found}
+    skipped |= {name: NO_SERVER for name in names if name not in found}
     return {
         name: one for name, one in found.items() if isinstance(one, dict) and (not names or name in names)
     }
@@ -206,32 +220,38 @@ def _region(text: str, name: str) -> tuple[int, int] | None:
     return head.end(), following.start() if following else len(text)
 
 
+def _loaded(text: str, name: str) -> Any:
+    try:
+        return tomllib.loads(text)["mcp_servers"][name]
+    except tomllib.TOMLDecodeError:
+        return None
+
+
 def _wrapped_table(text: str, name: str, words: Sequence[str]) -> str | None:
     region = _region(text, name)
-    command = region and re.compile(rf"(?m)^[ \t]*command[ \t]*=[ \t]*({_TOML_TEXT})").search(text, *region)
+    command = region and _COMMAND.search(text, *region)
     if not region or not command:
         return None
-    own = command[1]
+    own = command["text"]
     first, more = json.dumps(words[0]), "".join(f"{json.dumps(word)}, " for word in (*words[1:], *WRAP))
-    arguments = re.compile(r"(?m)^[ \t]*args[ \t]*=[ \t]*\[").search(text, *region)
-    program = _Edit(*command.span(1), first)
+    arguments = _ARGUMENTS.search(text, *region)
+    program = _Edit(*command.span("text"), first)
     if arguments is None:
-        return _edited(text, [_Edit(*command.span(1), f"{first}\nargs = [{more}{own}]")])
+        newline = "\r\n" if "\r\n" in text else "\n"
+        listed = _Edit(command.start(), command.start(), f'args = [{more}"--", {own}]{newline}')
+        return _edited(text, [listed, program])
     comma = "" if re.match(r"\s*\]", text[arguments.end() :]) else ", "
     return _edited(text, [program, _Edit(arguments.end(), arguments.end(), f'{more}"--", {own}{comma}')])
 
 
 def _unwrapped_table(text: str, name: str) -> str | None:
     region = _region(text, name)
-    command = region and re.compile(rf"(?m)^[ \t]*command[ \t]*=[ \t]*({_TOML_TEXT})").search(text, *region)
-    wrap = rf'(?:{_LITERAL}, )*"mcp", "--wrap", '
-    ours = rf'(?m)^[ \t]*args[ \t]*=[ \t]*\[({wrap}(?:{_LITERAL}, )*?"--", ({_TOML_TEXT})(?:, )?)'
-    with_list = region and re.compile(ours).search(text, *region)
-    if not region or not command:
+    command = region and _COMMAND.search(text, *region)
+    ours = region and _OURS.search(text, *region)
+    if not region or not command or not ours:
         return None
-    if with_list:
-        return _edited(text, [_Edit(*command.span(1), with_list[2]), _Edit(*with_list.span(1), "")])
-    alone = re.compile(rf"\nargs = \[{wrap}({_TOML_TEXT})\]").search(text, *region)
-    if alone is None:
-        return None
-    return _edited(text, [_Edit(*command.span(1), alone[1]), _Edit(*alone.span(), "")])
+    program = _Edit(*command.span("text"), ours["own"])
+    alone = _END_OF_LIST.match(text, ours.end())
+    if alone and alone.end() == command.start():  # the list came with the wrap
+        return _edited(text, [_Edit(ours.start(), alone.end(), ""), program])
+    return _edited(text, [program, _Edit(*ours.span("words"), "")])

@@ -71,8 +71,23 @@ class BackgroundCalls:
             self._beside.start(inbox.settle_read_results())
         if seconds is not None:
             call.seconds = seconds
-            wait = 0 if call.is_task_at_once else seconds
+            self._look_up(call, seconds)
+            wait = 0 if call.is_task_at_once or call.usual is not None else seconds
             call.timer = asyncio.get_running_loop().call_later(wait, self.record, call)
+
+    def _look_up(self, call: OpenToolCall, seconds: float) -> None:
+        call.learns = self._shared.servers.learns(self._session.server_name, call.tool)
+        usual = self._shared.durations.usual(self._name(call)) if call.learns else None
+        if usual is not None and usual > seconds:
+            call.usual = usual
+
+    def _learn(self, call: OpenToolCall, message: RawMessage) -> None:
+        """A failure may have come at once, and says nothing."""
+        if call.learns and message.result:
+            self._shared.durations.note(self._name(call), call.elapsed)
+
+    def _name(self, call: OpenToolCall) -> str:
+        return f"{self._session.server_name}/{call.tool}"[:MOST_NAME]
 
     def drop(self, call: OpenToolCall) -> None:
         """It never reached the server."""
@@ -95,6 +110,7 @@ class BackgroundCalls:
                 call.reply.set_result(message)
             return
         call.stop_timer()
+        self._learn(call, message)
         self.inbox(call.thread).end()
         self._give(call, message)
 
@@ -107,7 +123,7 @@ class BackgroundCalls:
 
     def _give(self, call: OpenToolCall, message: RawMessage) -> None:
         waits = message.result and self._shared.unread(call.thread) > 0
-        if waits and not self._shared.has_hooks(call.thread):
+        if waits and not self._session.conversations.tells(call):
             self._beside.start(self._give_with_notices(call, message))
         elif not self._session.reply(call.host_id, message.result, message.error):
             self._keep(call, message)
@@ -150,6 +166,12 @@ class BackgroundCalls:
             self._running[call.number] = call
             self._beside.start(self._record(call))
 
+    def hand_off(self, call: OpenToolCall, seconds: float) -> None:
+        """Before its threshold: its host can wait for so long only."""
+        if call.reply is None:
+            call.seconds = seconds
+            self.record(call)
+
     async def _record(self, call: OpenToolCall) -> None:
         try:
             order = self._order(call)
@@ -170,16 +192,16 @@ class BackgroundCalls:
             self.inbox(call.thread).follows(task.id)
             self._session.reply(call.host_id, task_answer(task, call.form))
             return
-        hooks = self._shared.has_hooks(call.thread)
+        hooks = self._session.conversations.tells(call)
         seconds = call.seconds or call.elapsed
-        given = background_answer(task.id, seconds, hooks=hooks, enveloped=call.enveloped)
+        given = background_answer(task.id, seconds, call.usual, hooks=hooks, enveloped=call.enveloped)
         self._session.reply(call.host_id, given)
 
     def _order(self, call: OpenToolCall) -> Order:
         stored = call.input
         if stored is not None and len(msgspec.json.encode(stored)) > MAX_INPUT:
             stored = {"too_big": short(as_text(stored))}
-        name = f"{self._session.server_name}/{call.tool}"[:MOST_NAME]
+        name = self._name(call)
 
         async def follow(context: Context) -> Report | RemoteAnswer:
             return await self._follow(call, context, name)
@@ -220,6 +242,7 @@ class BackgroundCalls:
         remote = self._remote(said)
         if remote is not None:
             return RemoteAnswer(remote, partial(self._ask_about, call), partial(self._over, call))
+        self._learn(call, said)
         if call.form and said.result:
             self.kept.keep(call.task, said.result)
         self._over(call)

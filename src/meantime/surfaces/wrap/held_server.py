@@ -12,14 +12,14 @@ from meantime.kernel.errors import MeantimeError
 from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.wrapped_server import ServerEnd, ServerFull, WrapOrder, WrappedServer, WrappedServers
 
-from .raw_messages import notification, request
+from .negotiated_server import NegotiatedServer
+from .raw_messages import INITIALIZED, notification, parts, request, text
 from .repeated_requests import RepeatedRequests
 
 FIRST_WAIT, LONGEST_WAIT = 0.2, 30.0  # seconds between an end of the server and its next start
 MOST_HELD = 64 << 20  # bytes that wait for a handshake
 MOST_UNASKED = 5  # starts in a row for the sake of subscriptions alone
 HANDSHAKE = 60.0  # seconds for a server that was started again to answer ours
-INITIALIZED = "notifications/initialized"
 
 
 class HeldServer:
@@ -48,6 +48,7 @@ class HeldServer:
         self._unasked = 0  # starts that no request of the host has followed
         self._timer: asyncio.TimerHandle | None = None  # until the next of these
         self._is_closed = False
+        self._authorization = ""  # of the host, for a server over HTTP
         self.repeats = repeats
         self.initialize = initialize  # the params of the host's handshake; empty before it
         self.is_initialized = bool(initialize)
@@ -87,7 +88,8 @@ class HeldServer:
         if self._is_closed or asyncio.get_running_loop().time() < self._rests_until:
             return None
         try:
-            self._server = self._servers.start(self._order, self._end)
+            self._server = NegotiatedServer(self._servers, self._order, self._end)
+            self._server.authorize(self._authorization)
         except MeantimeError as problem:
             self.why = f"{problem.message} {problem.hint}".strip()
             return None
@@ -110,14 +112,18 @@ class HeldServer:
             self._patience.cancel()
             self._patience = None
 
-    def greeted(self) -> None:
-        """The server has answered our handshake."""
+    def greeted(self, error: Raw) -> str:
+        """The server has answered our handshake. Returns why it refused it, where it did."""
+        if error:
+            said = text(parts(error).get("message"))
+            return f"The server was started again and refused the handshake: {said}"
         self._stop_waiting()
         held, self._held = self._held or [], None
         first = [notification(INITIALIZED)] if self.is_initialized else []
         first += [self._request(method, params) for method, params in self.repeats]
         for line in first + held:
             self.send(line)
+        return ""
 
     def answered(self) -> None:
         """It has answered the host: the next start, if one is needed, need not wait."""
@@ -140,6 +146,12 @@ class HeldServer:
         """A host that has subscribed waits for news, and need not ask for anything before."""
         self._timer = None
         self._reached("")
+
+    def authorize(self, authorization: str) -> None:
+        """From the next line on."""
+        self._authorization = authorization
+        if self._server is not None:
+            self._server.authorize(authorization)
 
     def pause(self, paused: bool) -> None:
         if self._server is not None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import threading
+from _socket import AF_UNIX, SHUT_WR, SOCK_STREAM, socket  # `socket` loads `selectors`, and makes enums
 from contextlib import suppress
 
 from meantime.daemon.home import reach
@@ -29,12 +29,13 @@ TOO_LONG = f"This line has more than {MOST_BYTES >> 20} MB."
 INTERNAL_ERROR = -32603
 LASTING = ("logging/setLevel", "resources/subscribe")  # the next daemon must ask its server, too
 MOST_LASTING, LONGEST_LASTING = 1_000, 16_384  # requests, and bytes of one
+BUFFER = 1 << 18  # bytes that are read from the daemon at once
 TRIES = 2  # to send a line: the daemon may have ended since the last one
 
 
 class HostPump:
     """`hello` is the first line for a daemon, without the host's handshake; `ensure` starts the daemon, and
-    raises OSError where there is none; `thread` says which conversation it is by now, or nothing."""
+    raises OSError where there is none; `thread` says whose call of a tool this is, or nothing."""
 
     def __init__(
         self,
@@ -43,7 +44,7 @@ class HostPump:
         path: str,
         hello: dict[str, Any],
         ensure: Callable[[], None],
-        thread: Callable[[], str],
+        thread: Callable[[str, object], str],
     ) -> None:
         self._stdin = stdin
         self._stdout = stdout
@@ -52,7 +53,7 @@ class HostPump:
         self._ensure = ensure
         self._thread = thread
         self._said = hello["thread"]
-        self._daemon: socket.socket | None = None
+        self._daemon: socket | None = None
         self._reader: threading.Thread | None = None
         self._open: dict[str, None] = {}  # ids of the host's requests
         self._initialize: Any = None
@@ -77,7 +78,7 @@ class HostPump:
             return
         if daemon is not None and reader is not None:
             try:
-                daemon.shutdown(socket.SHUT_WR)
+                daemon.shutdown(SHUT_WR)
             except OSError:
                 return
             reader.join()
@@ -116,7 +117,7 @@ class HostPump:
             if method == "initialize":
                 self._initialize = message.get("params", {})
             elif method == "tools/call":
-                self._say_thread()
+                self._say_thread(message.get("params"))
             elif method == "notifications/cancelled":
                 self._forget(message.get("params"))
             elif method in (*LASTING, "resources/unsubscribe") and len(line) <= LONGEST_LASTING:
@@ -140,8 +141,10 @@ class HostPump:
             if len(self._lasting) > MOST_LASTING:
                 del self._lasting[next(iter(self._lasting))]
 
-    def _say_thread(self) -> None:
-        thread = self._thread()
+    def _say_thread(self, call: Any) -> None:
+        if not isinstance(call, dict):  # the daemon refuses it
+            return
+        thread = self._thread(str(call.get("name")), call.get("arguments"))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
         daemon = self._daemon
         if thread and thread != self._said:
             self._said = self._hello["thread"] = thread
@@ -149,7 +152,7 @@ class HostPump:
                 with suppress(OSError):  # the line after it fails too, and the next daemon gets a hello
                     daemon.sendall(b"#thread %b\n" % thread.encode())
 
-    def _connect(self) -> socket.socket:
+    def _connect(self) -> socket:
         daemon = self._reached()
         try:
             hello = dict(self._hello)
@@ -165,10 +168,10 @@ class HostPump:
         self._reader.start()
         return daemon
 
-    def _reached(self) -> socket.socket:
+    def _reached(self) -> socket:
         """A daemon that runs is not asked whether it does: its host waits."""
         for last in (False, True):
-            daemon = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            daemon = socket(AF_UNIX, SOCK_STREAM)
             try:
                 reach(daemon, self._path)
                 return daemon
@@ -181,17 +184,17 @@ class HostPump:
 
     # -- from the daemon
 
-    def _receive(self, daemon: socket.socket) -> None:
-        buffered = daemon.makefile("rb", 1 << 18)
+    def _receive(self, daemon: socket) -> None:
         try:
-            while head := buffered.readline():
-                size, _, id = head.partition(b" ")
-                answers = id.strip()
-                with self._out:
-                    self._copy(buffered, int(size))
-                if answers != b"-":
-                    with self._lock:
-                        self._open.pop(json.dumps(json.loads(answers)), None)
+            with open(os.dup(daemon.fileno()), "rb", BUFFER) as buffered:
+                while head := buffered.readline():
+                    size, _, id = head.partition(b" ")
+                    answers = id.strip()
+                    with self._out:
+                        self._copy(buffered, int(size))
+                    if answers != b"-":
+                        with self._lock:
+                            self._open.pop(json.dumps(json.loads(answers)), None)
         except BrokenPipeError:
             os._exit(0)  # the host reads no more: there is nobody to work for
         except (OSError, ValueError):
@@ -211,7 +214,7 @@ class HostPump:
         while data:
             data = data[os.write(self._stdout, data) :]
 
-    def _lost(self, daemon: socket.socket | None, keep: frozenset[str] = frozenset()) -> None:
+    def _lost(self, daemon: socket | None, keep: frozenset[str] = frozenset()) -> None:
         """Once for each connection. `keep`: requests that were not sent, and are sent again."""
         with self._lock:
             if daemon is None or daemon is not self._daemon:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any
 
 from msgspec import Raw
 
 from meantime.ports.event_loop import BackgroundTasks
-from meantime.surfaces.caller.caller_thread import thread_of_session
+from meantime.ports.wrapped_server import LoginChallenge
 from meantime.surfaces.mcp.notice_delivery import NoticeDelivery
 
 from .background_calls import BackgroundCalls
-from .held_server import INITIALIZED, HeldServer
-from .open_requests import OpenRequest, OpenToolCall, OwnRequest, session_of_call
+from .held_server import HeldServer
+from .host_conversations import HostConversations
+from .host_notifications import for_host, with_own_subscription
+from .open_requests import OpenRequest, OpenToolCall, OwnRequest
+from .protocol_versions import LISTEN
 from .raw_messages import (
+    CANCELLED,
+    INITIALIZED,
     INTERNAL_ERROR,
     INVALID_REQUEST,
     NOTHING,
@@ -32,12 +36,10 @@ from .raw_messages import (
     read,
     refusal,
     request,
-    text,
-    value,
 )
 from .repeated_requests import METHODS as REPEATED
 from .repeated_requests import RepeatedRequests
-from .server_requests import CANCELLED, ServerRequests
+from .server_requests import ServerRequests
 from .task_offers import DISCOVER, INITIALIZE, Introduction, declared_by
 from .tool_answers import listed
 from .wrap_hello import WrapHello, WrapParts
@@ -47,8 +49,9 @@ LOG = logging.getLogger("meantime.wrap")
 MOST_OPEN = 10_000  # requests of a host without an answer
 ANSWERS = 30.0  # seconds for the answer to a request of ours
 LAST_WORDS = 2.0  # seconds for what is still asked when the host closes its side
+RECORDED = 10.0  # seconds for calls of it to become tasks
+UNANSWERED = f"The server had not answered {LAST_WORDS:g} s after the host closed its input."
 UNKNOWN = "Whether the tool did its work is not known."
-PROGRESS = "notifications/progress"
 
 
 class HostSession:
@@ -61,11 +64,14 @@ class HostSession:
         hello: WrapHello,
         send: Callable[[bytes, Raw | None], bool],
         inboxes: dict[str, NoticeDelivery] | None = None,
+        challenged: Callable[[Raw, LoginChallenge], None] | None = None,
+        conversations: HostConversations | None = None,
     ) -> None:
+        """`challenged` passes on that the server asks for a login, to a host that can make it."""
         self._shared = shared
         self._send = send
-        self.thread = hello.thread
-        self._said = hello.said
+        self._challenged = challenged
+        self.conversations = conversations or HostConversations(shared, hello)
         self._threshold = hello.threshold
         self._open: dict[int, OpenRequest] = {}  # by their id at the server
         self._count = 0
@@ -74,7 +80,8 @@ class HostSession:
         self.server_requests = ServerRequests(self.server, self._tell, self._next)
         self.host_left = False
         self._beside = BackgroundTasks()
-        self.closed = asyncio.get_running_loop().create_future()
+        self._is_stopping = False
+        self.closed = asyncio.get_running_loop().create_future()  # when its server has ended
         self._calls = BackgroundCalls(self, shared, {} if inboxes is None else inboxes)
         self._task_methods = WrappedTaskMethods(self, shared, self._calls)
         self.introduction = Introduction()
@@ -173,19 +180,15 @@ class HostSession:
         return opened
 
     def _new_call(self, message: RawMessage) -> OpenToolCall:
-        call = OpenToolCall(self._next(), message.id, self.thread_of(message.params))
+        call = OpenToolCall(self._next(), message.id, self.conversations.of(message.params))
         self._open[call.number] = call
         call.read(message.params)
+        self.conversations.assign(call)
         seconds = self.threshold(call.tool)
         if seconds is not None:
-            call.choose_form(self.introduction, has_hooks=self._shared.has_hooks(call.thread))
+            call.choose_form(self.introduction, has_hooks=self.conversations.tells(call))
         self._calls.begin(call, seconds)
         return call
-
-    def thread_of(self, params: Raw) -> str:
-        """The conversation of a request: a call may name its own."""
-        named = "" if self._said else session_of_call(params)
-        return thread_of_session(named) if named else self.thread
 
     def _notified_by_host(self, message: RawMessage) -> None:
         if message.method == CANCELLED:
@@ -211,11 +214,6 @@ class HostSession:
         if self.server.is_there:
             told = {**(params or {}), "requestId": raw(opened.number)}
             self.server.send(notification(CANCELLED, encoded(told)))
-
-    def on_thread(self, thread: str) -> None:
-        """The wrap has found out which conversation this is."""
-        if not self._said and thread:
-            self.thread = thread
 
     # -- from the server
 
@@ -250,7 +248,9 @@ class HostSession:
         else:
             result = self._shown(opened, message) if message.result else NOTHING
             if opened.method == INITIALIZE and not opened.host_id:
-                self._greeted(message)
+                refused = self.server.greeted(message.error)
+                if refused:
+                    self._fail(refused)
             if opened.host_id:
                 self.reply(opened.host_id, result, message.error)
 
@@ -258,21 +258,15 @@ class HostSession:
         """A result for the host."""
         result = message.result
         if opened.method == "tools/list":
-            keeps = opened.declares_tasks and not self._shared.has_hooks(self.thread)
+            keeps = opened.declares_tasks and not self.conversations.has_hooks
             offers = self.introduction.offers_tasks
             return listed(result, self.threshold, keeps_schema=keeps, offers_tasks=offers)
+        if opened.method == LISTEN:
+            return with_own_subscription(result, {opened.number: opened})
         if opened.method in (INITIALIZE, DISCOVER):
-            may_offer = (self._threshold or 0) >= 0 and not self._shared.has_hooks(self.thread)
+            may_offer = (self._threshold or 0) >= 0 and not self.conversations.has_hooks
             return self.introduction.shown(opened.method, result, may_offer=may_offer)
         return result
-
-    def _greeted(self, message: RawMessage) -> None:
-        """The answer to a handshake of ours."""
-        if message.error:
-            said = text(parts(message.error).get("message"))
-            self._fail(f"The server was started again and refused the handshake: {said}")
-        else:
-            self.server.greeted()
 
     def on_unreadable(self, answers: int | str | None, why: str) -> None:
         if answers in self._open:
@@ -283,6 +277,17 @@ class HostSession:
         opened = self._open.pop(id, None) if isinstance(id, int) else None
         if opened is not None:
             self._give_up(opened, why)
+
+    def on_challenge(self, id: int | str | None, challenge: LoginChallenge, why: str) -> None:
+        opened = self._open.get(id) if isinstance(id, int) else None
+        is_call = isinstance(opened, OpenToolCall)
+        if opened is None or not opened.host_id or self._challenged is None or (is_call and opened.reply):
+            self.on_line(refusal(raw(id), INTERNAL_ERROR, why))
+            return
+        del self._open[opened.number]
+        if is_call:
+            self._calls.drop(opened)
+        self._challenged(opened.host_id, challenge)
 
     def on_gone(self, why: str) -> None:
         LOG.info("The server %s is gone. %s", self.server_name, why)
@@ -310,27 +315,10 @@ class HostSession:
             self.server_requests.ask(message, host_left=self.host_left)
 
     def _notified_by_server(self, message: RawMessage) -> None:
-        params = message.params
-        if message.method == PROGRESS:
-            self._progressed(parts(params))
-            return
         if message.method == CANCELLED:
-            self.server_requests.cancelled(params)
-        elif not self.host_left:
-            self._send(notification(message.method, params), None)
-
-    def _progressed(self, params: dict[str, Raw]) -> None:
-        number = key(params.get("progressToken", NOTHING))
-        opened = self._open.get(number) if isinstance(number, int) else None
-        if opened is None:
-            return
-        if isinstance(opened, OpenToolCall):
-            said: Any = {name: value(params.get(name)) for name in ("progress", "total", "message")}
-            opened.progressed(said)
-            if opened.is_task:
-                return
-        if opened.token is not None and not self.host_left:
-            self._send(notification(PROGRESS, encoded({**params, "progressToken": opened.token})), None)
+            self.server_requests.cancelled(message.params)
+        elif (told := for_host(message, self._open)) is not None:
+            self._tell(told)
 
     # -- to the host
 
@@ -349,14 +337,21 @@ class HostSession:
     # -- the end
 
     async def on_host_end(self) -> None:
-        """The host has closed its side: what it still waits for has a moment."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + LAST_WORDS
-        while self._is_waited_for() and loop.time() < until:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        """The host has closed its side: what is open has a moment; then calls become tasks."""
+        await self._until_answered(LAST_WORDS)
+        for one in list(self._open.values()):
+            if isinstance(one, OpenToolCall):
+                self._calls.hand_off(one, LAST_WORDS)
+            elif one.host_id:
+                self.cancel_at_server(one)
+                self.refuse(one.host_id, UNANSWERED)
+        await self._until_answered(RECORDED)
 
-    def _is_waited_for(self) -> bool:
-        return any(one.host_id and not one.is_task for one in self._open.values())
+    async def _until_answered(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while loop.time() < until and any(one.host_id and not one.is_task for one in self._open.values()):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
     @property
     def has_open_call(self) -> bool:
@@ -380,19 +375,25 @@ class HostSession:
 
     def look_around(self) -> None:
         """Without a host and without a call, the server is not needed any more."""
-        if self.host_left and not self._calls.is_busy and not self.closed.done():
-            self.closed.set_result(None)
+        if self.host_left and not self._calls.is_busy:
+            self._stop()
+
+    def _stop(self) -> None:
+        if not self._is_stopping:
+            self._is_stopping = True
             self._beside.start(self._stop_server())
 
     async def _stop_server(self) -> None:
+        """An owner that ends meanwhile waits for it: otherwise the guard of the server would be killed."""
         self._task_methods.close()
-        await self._calls.close()
-        await self.server.close()
+        try:
+            await self._calls.close()
+            await self.server.close()
+        finally:
+            self.closed.set_result(None)
 
     async def close(self) -> None:
         """The owner closes: the server ends with it."""
         self.host_left = True
-        if not self.closed.done():
-            self.closed.set_result(None)
-            self._beside.start(self._stop_server())
+        self._stop()
         await self._beside.wait()

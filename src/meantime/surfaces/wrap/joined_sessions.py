@@ -14,9 +14,11 @@ from msgspec.structs import replace
 
 from meantime.surfaces.mcp.notice_delivery import NoticeDelivery
 
+from .host_conversations import HostConversations
 from .host_session import HostSession
 from .joined_answers import LISTS, SEPARATOR, items_of, joined_introduction, joined_items
 from .raw_messages import (
+    CANCELLED,
     INVALID_PARAMS,
     NOTHING,
     PARSE_ERROR,
@@ -33,7 +35,6 @@ from .raw_messages import (
     request,
     text,
 )
-from .server_requests import CANCELLED
 from .task_offers import DISCOVER, INITIALIZE
 from .wrap_hello import WrapHello, WrapParts
 
@@ -67,12 +68,16 @@ class JoinedSessions:
         self._send = send
         self._version = hello.version
         self._inboxes: dict[str, NoticeDelivery] = {}  # one for all: what one told, another need not
+        self.conversations = HostConversations(shared, hello)
         self._sessions: dict[str, HostSession] = {}
         for word in hello.order.words[:MOST_SERVERS]:
             name, _, address = word.partition("=")
-            order = replace(hello.order, words=(address or name,))
+            order = replace(hello.order, words=(address or name,), is_command=False)
             tell = partial(self._told, len(self._sessions), name)
-            self._sessions[name] = HostSession(shared, replace(hello, order=order), tell, self._inboxes)
+            own = replace(hello, order=order)
+            self._sessions[name] = HostSession(
+                shared, own, tell, self._inboxes, conversations=self.conversations
+            )
         self._names = list(self._sessions)
         self._gathered: dict[int | str, Gathering] = {}  # by the host's id
         self._uris: dict[str, str] = {}  # the server of each
@@ -81,10 +86,6 @@ class JoinedSessions:
             session.closed.add_done_callback(self._one_closed)
 
     # -- as a session
-
-    def on_thread(self, thread: str) -> None:
-        for session in self._sessions.values():
-            session.on_thread(thread)
 
     def pause(self, paused: bool) -> None:
         for session in self._sessions.values():

@@ -8,12 +8,11 @@ from typing import Any
 from msgspec import Raw
 
 from meantime.ports.runner import Context
+from meantime.surfaces.caller.caller_thread import ARGUMENT
 
 from .raw_messages import ENVELOPE, RawMessage, encoded, parts, raw, text, value
 from .task_offers import BY_2025, BY_EXTENSION, Introduction, declares_tasks
 
-# How Codex names who calls, in a call's _meta (surfaces/mcp/client_sessions.py).
-CALLER, SESSION = "threadId", "sessionId"
 TOKEN = "progressToken"
 MOST_PROGRESS = 1e100  # beyond, and what is not a number at all, is nonsense
 
@@ -37,6 +36,10 @@ class OpenRequest:
             return params
         whole = parts(params)
         return self._marked(whole, parts(whole.get("_meta", Raw())), always=False)
+
+    def progress(self, params: dict[str, Raw]) -> Raw | None:
+        """The params of a notification of progress, for the host; None where it wants none."""
+        return encoded({**params, TOKEN: self.token}) if self.token is not None else None
 
     def _marked(self, whole: dict[str, Raw], meta: dict[str, Raw], *, always: bool) -> Raw:
         self.token = meta.get(TOKEN)
@@ -64,6 +67,7 @@ class OpenToolCall(OpenRequest):
         super().__init__(number, host_id, "tools/call")
         self.began = asyncio.get_running_loop().time()
         self.thread = thread
+        self.has_plugin = False  # one of ours tells its conversation
         self.tool = ""
         self._arguments: Raw | None = None
         self.enveloped = False
@@ -73,6 +77,8 @@ class OpenToolCall(OpenRequest):
         self.is_task_at_once = False
         self.timer: asyncio.TimerHandle | None = None
         self.seconds: float | None = None  # its threshold; None: it stays in the foreground
+        self.learns = False  # how long calls of its tool take
+        self.usual: float | None = None  # seconds, if they usually take longer than the threshold
         self.task = ""  # the id of its task, once it is recorded
         self.reply: asyncio.Future[RawMessage | str] | None = None  # once it is to be recorded; a text: lost
         self.left = False  # the host has cancelled it
@@ -86,6 +92,15 @@ class OpenToolCall(OpenRequest):
         self.tool = text(whole.get("name"))
         self._arguments = whole.get("arguments")
         self.enveloped = ENVELOPE in self.meta
+
+    def take_session(self) -> str:
+        """Takes the session that a plugin of ours has put there out of the arguments; empty for none."""
+        if self._arguments is None or ARGUMENT.encode() not in bytes(self._arguments):
+            return ""
+        given = parts(self._arguments)
+        session = text(given.pop(ARGUMENT, None))
+        self._arguments = self._whole["arguments"] = encoded(given)
+        return session
 
     def choose_form(self, introduction: Introduction, *, has_hooks: bool) -> None:
         """A client takes a task for an answer where it says so: by the extension in each request, unless
@@ -102,7 +117,7 @@ class OpenToolCall(OpenRequest):
     def params(self) -> Raw:
         """For the server."""
         whole, self._whole = self._whole, {}
-        return self._marked(whole, self.meta, always=True)
+        return self._marked(whole, self.meta, always=self.seconds is not None)
 
     def params_about_task(self, given: dict[str, Any]) -> Raw:
         """For a request about the task that the server made of it, with the envelope of the call."""
@@ -125,24 +140,16 @@ class OpenToolCall(OpenRequest):
             self.timer.cancel()
             self.timer = None
 
-    def progressed(self, said: dict[str, Any]) -> None:
-        self._said = said
+    def progress(self, params: dict[str, Raw]) -> Raw | None:
+        self._said = {name: value(params.get(name)) for name in ("progress", "total", "message")}
         if self.context is not None:
-            report_progress(self.context, said)
+            report_progress(self.context, self._said)
+        return None if self.is_task else super().progress(params)
 
     def linked(self, context: Context) -> None:
         self.context = context
         if self._said is not None:
             report_progress(context, self._said)
-
-
-def session_of_call(params: Raw) -> str:
-    """The session that a call names in its _meta; empty for none."""
-    if b"threadId" not in bytes(params):
-        return ""
-    meta = parts(parts(params).get("_meta", Raw()))
-    caller = text(meta.get(CALLER))
-    return caller and (text(meta.get(SESSION)) or caller)
 
 
 def report_progress(context: Context, said: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from msgspec import Raw, Struct
 
 PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32602, -32603
 MOST_IN_BATCH = 1_000
+INITIALIZED, CANCELLED = "notifications/initialized", "notifications/cancelled"
 NOTHING = Raw()
 UNREADABLE = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 # In the _meta of every request of the protocol that has no handshake; its answers say that they are whole.
@@ -27,6 +28,10 @@ class RawMessage(Struct):
     @property
     def has_id(self) -> bool:
         return bool(self.id) and bytes(self.id) != b"null"
+
+    @property
+    def is_request(self) -> bool:
+        return self.has_id and bool(self.method)
 
 
 _message = msgspec.json.Decoder(RawMessage)
@@ -98,5 +103,6 @@ def answer(id: Raw | bytes, result: Raw = NOTHING, error: Raw = NOTHING) -> byte
     return b"".join((b'{"jsonrpc":"2.0","id":', id, b',"', what, b'":', given or b"{}", b"}"))
 
 
-def refusal(id: Raw | bytes, code: int, said: str) -> bytes:
-    return answer(id, error=raw({"code": code, "message": said}))
+def refusal(id: Raw | bytes, code: int, said: str, data: Any = None) -> bytes:
+    more = {} if data is None else {"data": data}
+    return answer(id, error=raw({"code": code, "message": said, **more}))

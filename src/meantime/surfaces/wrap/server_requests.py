@@ -8,6 +8,7 @@ from msgspec import Raw
 
 from .held_server import HeldServer
 from .raw_messages import (
+    CANCELLED,
     INTERNAL_ERROR,
     NOTHING,
     RawMessage,
@@ -21,7 +22,6 @@ from .raw_messages import (
     request,
 )
 
-CANCELLED = "notifications/cancelled"
 MOST_ASKED = 10_000
 NO_CLIENT = "The client is not there any more."
 

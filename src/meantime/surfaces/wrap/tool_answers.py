@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from meantime.kernel.durations import duration
+
 from .raw_messages import UNREADABLE, encoded, parts, raw, text
 
 SENTENCE = (
@@ -15,9 +17,11 @@ SENTENCE = (
     "and you are told the result when it ends."
 )
 STARTED = (
-    "This call takes longer than {seconds:g} s and continues in the background as task {id}. "
+    "This call {why} continues in the background as task {id}. "
     "Do not call the tool again for it; go on with other work. {told}"
 )
+SLOW = "takes longer than {seconds:g} s and"
+USUALLY_SLOW = "is of a tool that usually takes about {usual}, and"
 BY_HOOKS = "You are told its result automatically when it ends."
 BY_RESULTS = "Its result comes with the result of a later tool call of this server."
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"  # in a _meta
@@ -62,9 +66,11 @@ def name_of(result: Raw) -> str:
     return "".join(one if one.isalnum() or one in "._-" else "-" for one in name).strip("-")
 
 
-def background_answer(id: str, seconds: float, *, hooks: bool, enveloped: bool) -> Raw:
-    """`enveloped`: the request was of the protocol whose results say that they are complete."""
-    said = STARTED.format(seconds=seconds, id=id, told=BY_HOOKS if hooks else BY_RESULTS)
+def background_answer(id: str, seconds: float, usual: float | None, *, hooks: bool, enveloped: bool) -> Raw:
+    """`usual`: seconds, for a call that went to the background before its threshold. `enveloped`: the request
+    was of the protocol whose results say that they are complete."""
+    why = SLOW.format(seconds=seconds) if usual is None else USUALLY_SLOW.format(usual=duration(usual))
+    said = STARTED.format(why=why, id=id, told=BY_HOOKS if hooks else BY_RESULTS)
     result: dict[str, Any] = {"content": [{"type": "text", "text": said}], "_meta": {"meantime/task": id}}
     return raw({**result, "resultType": "complete"} if enveloped else result)
 

@@ -10,6 +10,7 @@ from msgspec import Raw, Struct
 from meantime.ports.tasks import Tasks
 from meantime.ports.wrapped_server import WrapOrder, WrappedServers
 
+from .learned_durations import LearnedDurations
 from .raw_messages import NOTHING
 from .repeated_requests import RepeatedRequest
 
@@ -21,6 +22,7 @@ class WrapHello(Struct, frozen=True, kw_only=True):
     order: WrapOrder
     thread: str
     said: bool = False  # somebody has said which thread; otherwise a call may name its own
+    by_session: bool = False  # a plugin of ours writes the session into the arguments of each call
     prefix: bool = False  # each word of the order names a server, which all stand behind this wrap
     threshold: float | None = None  # seconds, in place of the configured one
     # With a former daemon: the params of the host's handshake, and what must be asked again after it.
@@ -33,9 +35,10 @@ class WrapHello(Struct, frozen=True, kw_only=True):
 
 class WrapParts(NamedTuple):
     """Parts that all sessions of an owner share. `unread` counts the notices of a thread; `has_hooks` says
-    whether hooks tell it."""
+    whether hooks tell it; `durations` of tools are learned where somebody has chosen that."""
 
     tasks: Tasks
     servers: WrappedServers
     unread: Callable[[str], int]
     has_hooks: Callable[[str], bool]
+    durations: LearnedDurations

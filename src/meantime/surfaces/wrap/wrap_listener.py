@@ -9,6 +9,7 @@ import os
 import select
 from collections import deque
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Raw
@@ -22,6 +23,9 @@ from meantime.system.line_splitter import LineSplitter, LineTooLong
 from .host_session import HostSession
 from .joined_sessions import JoinedSessions
 from .wrap_hello import WrapHello, WrapParts
+
+if TYPE_CHECKING:
+    from .http_hosts import HttpHosts
 
 LOG = logging.getLogger("meantime.wrap")
 MOST_WRAPS = 500
@@ -62,9 +66,18 @@ class WrapListener:
     def begin(self, hello: WrapHello, link: HostLink) -> HostSession | JoinedSessions:
         kind = JoinedSessions if hello.prefix else HostSession
         session = kind(self._shared, replace(hello, order=_native(hello.order)), link.send)
+        self._keep(session)
+        return session
+
+    def http_hosts(self) -> HttpHosts:
+        """Hosts over HTTP, which end with those of the socket."""
+        from .http_hosts import HttpHosts  # a daemon without an HTTP server has no package for it
+
+        return HttpHosts(self._shared, self._keep)
+
+    def _keep(self, session: HostSession | JoinedSessions) -> None:
         self._sessions.add(session)
         session.closed.add_done_callback(lambda _: self._sessions.discard(session))
-        return session
 
     def pause(self) -> None:
         """Nobody new is served."""
@@ -120,7 +133,7 @@ class HostLink(asyncio.Protocol):
                 LOG.warning("A wrap of another version is not understood.")
                 self.abort()
         elif line.startswith(CONTROL):
-            self._session.on_thread(line[len(CONTROL) :].decode("utf-8", "replace"))
+            self._session.conversations.on_thread(line[len(CONTROL) :].decode("utf-8", "replace"))
         elif line.strip():
             self._session.on_host_line(line)
 

@@ -81,7 +81,7 @@ class WrappedTaskMethods:
         return True
 
     async def _serve(self, message: RawMessage, id: str, is_modern: bool) -> None:
-        thread = self._session.thread_of(message.params)
+        thread = self._session.conversations.of(message.params)
         try:
             task = await self._tasks.get(id, thread)
         except MeantimeError:
@@ -158,7 +158,7 @@ class WrappedTaskMethods:
             whole = dict(parts(said.result))
         own: list[Any] = []
         if "cursor" not in parts(message.params):
-            thread = self._session.thread_of(message.params)
+            thread = self._session.conversations.of(message.params)
             tasks = await self._tasks.list(thread, ACTIVE | ENDED, limit=LISTED)
             own = [mcp_tasks.state_2025(task) for task in tasks if mcp_tasks.MARK in task.meta]
         theirs: Any = value(whole.get("tasks"))
