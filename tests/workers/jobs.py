@@ -57,6 +57,13 @@ async def asks() -> str:
     return f"chose {reply.text}"
 
 
+async def asks_for_a_word(path: str) -> int:
+    """The length of the answer, as nobody else is to know it."""
+    reply = await current().ask(Question(id="q1", text="The password?"))
+    Path(path).touch()
+    return len(reply.text)
+
+
 async def waits_for(path: str) -> str:
     while not Path(path).exists():  # noqa: ASYNC110  another process makes it
         await asyncio.sleep(0.05)
@@ -91,3 +98,15 @@ def floods(times: int) -> str:
     for number in range(times):
         work.progress(None, str(number))
     return "flooded"
+
+
+async def tells(texts: list[str], go_on: str = "") -> str:
+    """Tells each of the texts; with `go_on`, it ends when that file is there."""
+    answers = [await current().notify(text) for text in texts]
+    while go_on and not Path(go_on).exists():  # noqa: ASYNC110  the test makes it
+        await asyncio.sleep(0.02)
+    return " ".join(sorted(set(answers)))
+
+
+def tells_on_a_thread() -> str:
+    return asyncio.run(current().notify("from a thread"))

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from meantime import Call, Shell, Status
 from meantime.kernel.model import Claim, Run, Task, Work
 from meantime.kernel.pool_slots import Need
+from meantime.kernel.questions import Reply
 from meantime.workers import messages as say
-from meantime.workers.grant_seal import MOST_KEYS, OwnerSeal, WorkerSealKey
+from meantime.workers.grant_seal import MOST_KEYS, InputMessage, OwnerSeal, WorkerSealKey
 from meantime.workers.owner_state import OwnerState
 
 from . import jobs
@@ -81,12 +82,12 @@ def test_a_seal_opens_for_nobody_else():
 
 
 BROKEN = {
-    "a flipped bit": lambda one: say.SealedWork(one.key, flipped(one.data)),
-    "nothing": lambda one: say.SealedWork(one.key, b""),
-    "a nonce alone": lambda one: say.SealedWork(one.key, one.data[:12]),
-    "the key of another owner": lambda one: say.SealedWork(WorkerSealKey().public, one.data),
-    "no key": lambda one: say.SealedWork("", one.data),
-    "a key that is not text of a key": lambda one: say.SealedWork("ä" * 43, one.data),
+    "a flipped bit": lambda one: say.Sealed(one.key, flipped(one.data)),
+    "nothing": lambda one: say.Sealed(one.key, b""),
+    "a nonce alone": lambda one: say.Sealed(one.key, one.data[:12]),
+    "the key of another owner": lambda one: say.Sealed(WorkerSealKey().public, one.data),
+    "no key": lambda one: say.Sealed("", one.data),
+    "a key that is not text of a key": lambda one: say.Sealed("ä" * 43, one.data),
 }
 
 
@@ -192,3 +193,86 @@ def test_the_owner_seals_for_the_key_that_a_worker_sent_last():
     state.alive("w1", say.AliveMessage(home="h", boot="b", pool="default", slots=1, key="second"))
     assert state.key_of(on_record) == "second"
     assert state.key_of(replace(on_record, worker="w2")) == ""
+
+
+# -- texts and answers
+
+SENT = say.SendMessage(ask="a.1", nonce="n1", number=3, data=SECRET.encode(), eof=True, sender="life")
+REPLIED = say.RepliedMessage(nonce="n1", question="q1", reply=Reply(question="q1", text=SECRET))
+
+
+@pytest.mark.parametrize("message", [SENT, REPLIED], ids=["send", "replied"])
+def test_sealed_input_shows_nothing_and_opens_to_what_was_sealed(message: InputMessage):
+    found = OwnerSeal().sealed_input(message, KEY.public, "w1")
+    assert found is not None
+    data = say.encode(found)
+    assert SECRET.encode() not in data
+    assert base64.b64encode(SECRET.encode())[2:-4] not in data
+    received = say.from_owner(data)
+    assert isinstance(received, say.SendMessage | say.RepliedMessage)
+    assert KEY.opened_input(received, "w1") == message
+
+
+OTHER_INPUT: dict[str, tuple[InputMessage, dict[str, Any]]] = {
+    "another claim": (SENT, {"nonce": "n2"}),
+    "another number": (SENT, {"number": 4}),
+    "another owner's life": (SENT, {"sender": "other"}),
+    "an end that was not said": (SENT, {"eof": False}),
+    "another claim's question": (REPLIED, {"nonce": "n2"}),
+    "another question": (REPLIED, {"question": "q2"}),
+}
+
+
+@pytest.mark.parametrize("other", OTHER_INPUT)
+def test_sealed_input_opens_for_nothing_else(other: str):
+    message, changed = OTHER_INPUT[other]
+    found = OwnerSeal().sealed_input(message, KEY.public, "w1")
+    assert found is not None
+    assert KEY.opened_input(replace(found, **changed), "w1") is None
+    assert KEY.opened_input(found, "w2") is None
+    assert WorkerSealKey().opened_input(found, "w1") is None
+    assert found.sealed is not None
+    bent = replace(found, sealed=replace(found.sealed, data=flipped(found.sealed.data)))
+    assert KEY.opened_input(bent, "w1") is None
+
+
+def test_a_refused_answer_has_nothing_to_seal():
+    refused = say.RepliedMessage(nonce="n1", question="q1")
+    assert OwnerSeal().sealed_input(refused, KEY.public, "w1") == refused
+    assert KEY.opened_input(refused, "w1") == refused
+
+
+@pytest.mark.anyio
+async def test_what_is_sent_to_a_command_crosses_sealed_even_after_a_restart_of_its_worker(site: Site):
+    """The new life of the worker has another key; the owner learns it with its next message."""
+    mt = await site.open()
+    seen = Recorder(site)
+    await site.worker()
+    line = f"while read x; do printf '%s ' $x >>{site.folder}/got; done"
+    handle = await mt.thread("a").start(Shell(line, open_stdin=True), place=PLACE)
+    await until(lambda: site.workers["w1"].runs)
+    await handle.send(f"{SECRET}-1\n")
+    await site.leave()
+    await site.worker()
+    await handle.send(f"{SECRET}-2\n", eof=True)
+    await handle.wait(20)
+    assert (site.folder / "got").read_text() == f"{SECRET}-1 {SECRET}-2 "
+    sent = b"".join(data for _, data in seen.messages)
+    assert b'"send"' in sent
+    assert SECRET.encode() not in sent
+    assert base64.b64encode(SECRET.encode())[2:-4] not in sent
+
+
+@pytest.mark.anyio
+async def test_a_worker_of_an_earlier_version_is_sent_what_it_can_read(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(OwnerState, "opens_input", lambda self, claim: False)
+    monkeypatch.setattr(WorkerSealKey, "opened_input", lambda self, message, worker: message)
+    mt = await site.open()
+    await site.worker()
+    handle = await mt.thread("a").start(Shell("read x; echo got $x", open_stdin=True), place=PLACE)
+    await until(lambda: site.workers["w1"].runs)
+    await handle.send("hello\n")
+    await handle.wait(20)
+    assert (await handle.log.read()).text == "got hello\n"

@@ -9,7 +9,7 @@ import pytest
 
 from meantime import Agent, Call, InvalidInput, Settings, Shell, Status, Tool
 from meantime.kernel.placement import MOST_LABELS, check_labels, check_place
-from meantime.kernel.pool_slots import Need
+from meantime.kernel.pool_slots import Need, need_of
 from meantime.kernel.row_facts import now_line
 from meantime.workers.capabilities import MOST_NAMES, Capability, advertised, has_function, missing
 
@@ -238,3 +238,17 @@ async def test_the_functions_of_a_worker_reach_the_owner(site: Site):
     await until(lambda: site.pools.state.slots_for(ADD))
     assert site.pools.state.missing(ADD) == ""
     assert "has the function" in site.pools.state.missing(ADD._replace(name=f"{JOBS}:none"))
+
+
+@pytest.mark.anyio
+async def test_a_worker_that_may_perform_nothing_is_not_waited_for(site: Site):
+    """It has joined and is not configured yet. Work would be offered to it for ever otherwise."""
+    mt = await site.open()
+    await site.worker("bare", tools=[], shell=False)
+    for work, reason in ((Shell("true"), "performs commands"), (Call(jobs.add, 1, 2), "performs functions")):
+        handle = await mt.thread("a").start(work, place=PLACE)
+        need = need_of(await handle.get())
+        await until(lambda: site.pools.about())
+        assert site.pools.state.slots_for(need) == 0
+        assert site.pools.state.missing(need) == f"no worker of pool default {reason} (bare cannot)"
+        await handle.cancel()

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from meantime import ProcessLimits, Refused, Shell, Status
+from meantime import ProcessLimits, Refused, Shell, Status, Watch
 from meantime.kernel.row_facts import LINE, last_event_at
 from meantime.workers.messages import AliveMessage, SayingMessage
 
@@ -220,6 +220,27 @@ async def test_the_log_of_a_task_whose_worker_is_away_says_so_and_is_there_when_
     await site.leave()
     assert (await handle.log.read()).text == "begun\ndone\n"  # fetched before the worker forgot it
     assert (await handle.get()).status is Status.LOST
+
+
+async def test_a_watch_of_a_log_outlasts_the_silence_of_a_worker(site: Site):
+    mt = await site.open()
+    await site.worker()
+    line = f"echo begun; while [ ! -e {site.folder}/go ]; do sleep 0.05; done; echo done"
+    handle = await mt.thread("a").start(Shell(line), place=PLACE)
+    await until(lambda: site.workers["w1"].runs)
+    state = next(iter(site.pools.state.workers.values()))
+    await site.leave()
+    state.silent = 20.0
+    watch = await mt.thread("a").start(Watch(log=handle, match="^done", once=True))
+    late = await mt.thread("a").start(Watch(log=handle, match="^done", deadline=0))
+    await late.wait(20)
+    assert await late.result() == "nothing matched until the deadline, while its worker was away"
+    assert (await watch.get()).status is Status.RUNNING
+    await site.worker()
+    (site.folder / "go").touch()
+    await watch.wait(20)
+    assert await watch.result() == "matched once\ndone"
+    await handle.wait(20)
 
 
 async def test_a_worker_that_is_silent_is_not_waited_for_by_a_reader(site: Site):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -26,8 +27,9 @@ class Machine:
             "MEANTIME_CONFIG": str(folder / "config.toml"),
             "MEANTIME_HTTP_PORT": "0",
             "MEANTIME_ENGINE_CARRIER": "local",
+            "MEANTIME_NOTICES_SECONDS": "0.01",
         }
-        self.workers: list[subprocess.Popen[bytes]] = []
+        self.workers: list[subprocess.Popen[Any]] = []
 
     def run(self, *words: str) -> str:
         done = subprocess.run([*MEANTIME, *words], env=self.env, capture_output=True, text=True, timeout=60)
@@ -96,6 +98,54 @@ def test_a_command_outlives_its_worker_and_its_owner(machine: Machine):
     shown = machine.json("show", id)
     assert (shown["worker"], shown["place"]) == ("local", "pool:default")
     assert len(machine.json("inbox", "conv")["notices"]) == 1
+
+
+@pytest.mark.slow
+def test_what_a_command_tells_is_told_once_while_worker_and_owner_are_killed(machine: Machine):
+    worker = machine.worker()
+    texts = [f"step {number}" for number in range(4)]
+    notify = f"{shlex.quote(sys.executable)} -m meantime notify"
+    steps = [f"{notify} {shlex.quote(text)}; echo {text}; sleep 0.3" for text in texts]
+    line = "; ".join([*steps, f"while [ ! -e {machine.folder}/go ]; do sleep 0.05; done"])
+    id = machine.run("run", "-q", "--place", "pool:default", "--thread", "conv", "-c", line).strip()
+    until(lambda: "step 0" in machine.run("logs", id))
+    worker.kill()
+    worker.wait(30)
+    machine.worker()
+    until(lambda: "step 1" in machine.run("logs", id))
+    machine.kill_daemon()
+    machine.run("up")
+    until(lambda: "step 3" in machine.run("logs", id))
+    (machine.folder / "go").touch()
+    until(lambda: machine.state(id) == "completed")
+    *events, ending = machine.json("inbox", "conv")["notices"]
+    assert [(event["kind"], event["text"]) for event in events] == [("event", text) for text in texts]
+    assert ending["kind"] == "ending"
+
+
+@pytest.mark.slow
+def test_a_worker_that_has_just_joined_says_what_it_may_not_perform_yet(tmp_path: Path):
+    machine = Machine(tmp_path)
+    machine.run("up", "--carrier", "local", "--listen", "127.0.0.1")
+    try:
+        line = machine.run("workers", "join-line")
+        env = machine.env | {"MEANTIME_HOME": str(tmp_path / "other"), "MEANTIME_ENGINE_CARRIER": ""}
+        words = [*MEANTIME, "worker", "--join", "-", "--name", "other"]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(words, env=env, stdin=pipe, stderr=pipe, text=True) as worker:
+            machine.workers.append(worker)
+            assert worker.stdin is not None
+            assert worker.stderr is not None
+            worker.stdin.write(line)
+            worker.stdin.close()
+            heard = iter(worker.stderr.readline, "")
+            assert next(said for said in heard if "can perform nothing" in said)
+            id = machine.run("run", "-q", "--place", "pool:default", "true").strip()
+            until(lambda: "performs commands (other cannot)" in machine.run("ps"))
+            machine.run("cancel", id)
+            worker.terminate()
+    finally:
+        machine.run("down", "--stop")
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import secrets
 from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
@@ -14,7 +15,7 @@ from carriers.nats_site import nats_site
 from carriers.postgres_server import PostgresServer, postgres_server
 from carriers.postgres_site import PostgresSite
 from carriers.test_nats_accounts import Intruder
-from meantime import Call, Meantime, Shell, Status
+from meantime import Call, Meantime, Shell, Status, Thread
 from meantime.app.worker_parts import make_worker
 from meantime.carriers.postgres.worker_roles import add_worker, remove_worker
 from meantime.ports.carrier import OwnerCarrier, WorkerCarrier
@@ -23,7 +24,9 @@ from . import jobs
 from .conftest import JOBS, PLACE, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.xdist_group("postgres workers")]
-PLANTED = {name: f"hunter2-{name}-{secrets.token_hex(4)}" for name in ("env", "stdin", "argument", "command")}
+NAMES = ("env", "stdin", "argument", "command", "sent", "answer")
+PLANTED = {name: f"hunter2-{name}-{secrets.token_hex(4)}" for name in NAMES}
+OF_NO_PROCESS = [name for name in NAMES if name != "command"]  # which is in the arguments of its own process
 SEEN = "granted"  # is in every copy of a grant: where it is not found, nothing was looked at
 
 
@@ -67,7 +70,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 @asynccontextmanager
 async def work_under_way(folder: Path, owner: OwnerCarrier, end: WorkerCarrier) -> AsyncGenerator[None]:
-    """A function and a command have been given all the planted secrets, and the command still runs."""
+    """Functions and commands have been given all the planted secrets, and one command still runs."""
     folder.mkdir(exist_ok=True)
     async with Meantime.open(folder / "work.db", carrier=owner) as mt:
         assert mt._pools is not None
@@ -83,10 +86,28 @@ async def work_under_way(folder: Path, owner: OwnerCarrier, end: WorkerCarrier) 
             handle = await thread.start(given, place=PLACE)
             got, whole = folder / "got", f"{PLANTED['stdin']}\n{PLANTED['env']}\n"
             await until(lambda: got.exists() and got.read_text() == whole, 60)
+            await send_and_answer(thread, folder)
             yield
             assert (await handle.cancel(wait=True)).task.status is Status.CANCELLED
         finally:
             await worker.close()
+
+
+async def send_and_answer(thread: Thread, folder: Path) -> None:
+    """A password that is typed to a prompt, and one that answers a question."""
+    got = folder / "sent"
+    prompt = await thread.start(Shell(f"read x; printf %s $x >{got}", open_stdin=True), place=PLACE)
+    async with asyncio.timeout(60):
+        while (await prompt.get()).status is not Status.RUNNING:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    await prompt.send(PLANTED["sent"] + "\n")
+    await until(lambda: got.exists() and got.read_text() == PLANTED["sent"], 60)
+    asks = await thread.start(Call(jobs.asks_for_a_word, str(folder / "answer")), place=PLACE)
+    async with asyncio.timeout(60):
+        while (await asks.get()).question is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    await thread.answer(asks, PLANTED["answer"])
+    assert await asks.result(60) == len(PLANTED["answer"])
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +130,7 @@ TABLES = """
 """
 
 
-async def test_postgresql_never_has_a_secret_of_a_grant(tmp_path: Path, server: PostgresServer):
+async def test_postgresql_never_has_a_secret_on_its_way_to_a_worker(tmp_path: Path, server: PostgresServer):
     """A trigger keeps every message that ever was in its tables: those are removed when they are read."""
     site = PostgresSite(server)
     site.logins["w1"] = await add_worker(site.address, "w1", ("default",))
@@ -125,7 +146,7 @@ async def test_postgresql_never_has_a_secret_of_a_grant(tmp_path: Path, server: 
         assert any(name.endswith(".audit") for name in seen), "no grant was looked at"
         assert any(name.startswith("/") for name in seen), "no page with a grant was looked at"
         assert leaks(places) == []
-        assert leaks(running, ("env", "stdin", "argument")) == []  # a command is in its own arguments
+        assert leaks(running, OF_NO_PROCESS) == []
     finally:
         await remove_worker(site.address, "w1")
         await site.sql(f"DROP SCHEMA {site.address.schema} CASCADE")
@@ -136,7 +157,7 @@ async def tables(site: PostgresSite) -> dict[str, bytes]:
     return {name: (await site.sql(f"SELECT t::text FROM {name} t")).encode() for name in names}
 
 
-async def test_nats_never_has_a_secret_of_a_grant(tmp_path: Path):
+async def test_nats_never_has_a_secret_on_its_way_to_a_worker(tmp_path: Path):
     """Somebody listens to everything that the owner's account can hear."""
     async with nats_site(tmp_path / "nats") as site:
         site.server.add_worker("w3", ("default",))
@@ -155,4 +176,4 @@ async def test_nats_never_has_a_secret_of_a_grant(tmp_path: Path):
             places |= {f"message {number}": data for number, data in enumerate(heard)}
         assert any(found_in(data, SEEN) for data in heard), "no grant was looked at"
         assert leaks(places) == []
-        assert leaks(running, ("env", "stdin", "argument")) == []
+        assert leaks(running, OF_NO_PROCESS) == []

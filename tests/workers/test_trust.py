@@ -17,9 +17,9 @@ from meantime.carriers.memory import MemoryBroker
 from meantime.kernel.model import Run, Task, Work
 from meantime.workers import message_parts
 from meantime.workers import messages as say
-from meantime.workers.message_parts import PIECE, PartAssembly, cut
+from meantime.workers.message_parts import MOST_SENDERS, PIECE, PartAssembly, SenderParts, cut
 from meantime.workers.owner_key import Signer
-from meantime.workers.owner_post import MOST_SENDERS, OwnerPost
+from meantime.workers.owner_post import OwnerPost
 from meantime.workers.owner_state import MOST_HOMES, MOST_WORKERS, OwnerState
 from meantime.workers.worker_process import Worker
 
@@ -297,6 +297,7 @@ def test_parts_of_messages_that_never_end_have_a_limit(monkeypatch: pytest.Monke
             assembly.joined(part)
     held = sum(len(part) for parts in assembly._open.values() for part in parts.values())
     assert 0 < held <= 8 * PIECE
+    assert assembly.held == held
 
 
 # -- the source
@@ -318,5 +319,33 @@ def test_senders_that_are_invented_do_not_fill_the_memory():
     post = OwnerPost(MemoryBroker(SystemClock()).owner(), lambda: Signer.load(None), Counter(), print)
     for number in range(MOST_SENDERS + 10):
         post.read(f"w{number}", cut(bytes(PIECE + 1))[1])
-    assert len(post._parts) == MOST_SENDERS
-    assert "w0" not in post._parts
+    assert len(post._parts._by_sender) == MOST_SENDERS
+    assert "w0" not in post._parts._by_sender
+
+
+def test_the_parts_of_all_senders_together_have_a_limit(monkeypatch: pytest.MonkeyPatch):
+    """Each of them stays within its own limit, and they are many."""
+    monkeypatch.setattr(message_parts, "MOST_HELD", 8 * PIECE)
+    senders = SenderParts()
+    first, second = cut(bytes(PIECE + 1))
+    for number in range(50):
+        assert senders.joined(f"w{number}", first) is None
+    assert senders.held == 8 * PIECE == sum(one.held for one in senders._by_sender.values())
+    assert senders.joined("w0", second) is None  # its first part was forgotten
+    assert senders.joined("w49", second) == bytes(PIECE + 1)
+    assert "w49" not in senders._by_sender
+    assert senders.joined("w0", first) == bytes(PIECE + 1)
+    for number in range(50):
+        senders.joined(f"w{number}", first)
+        senders.joined(f"w{number}", second)
+    assert (senders.held, len(senders._by_sender)) == (0, 0)
+
+
+def test_a_part_that_is_sent_again_is_counted_once():
+    assembly = PartAssembly()
+    first, second = cut(bytes(PIECE + 1))
+    assembly.joined(first)
+    assembly.joined(first)
+    assert assembly.held == PIECE
+    assert assembly.joined(second) == bytes(PIECE + 1)
+    assert assembly.held == 0

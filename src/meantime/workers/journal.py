@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -21,7 +22,7 @@ from meantime.system.atomic_file import PRIVATE, replace_file
 
 from .worker_state import JournalEntry
 
-ENDING = ".json"
+ENDING, EVENTS = ".json", ".events"
 
 
 class ClaimJournal:
@@ -51,6 +52,9 @@ class ClaimJournal:
             with contextlib.suppress(msgspec.MsgspecError):
                 entry = msgspec.json.decode(path.read_bytes(), type=JournalEntry)
                 found[entry.granted.nonce] = entry
+        for path in self._folder.glob(f"*{EVENTS}"):
+            if not path.with_suffix(ENDING).exists():  # it was never begun, or is over
+                shutil.rmtree(path, ignore_errors=True)
         return found
 
     def _id(self) -> str:
@@ -68,6 +72,11 @@ class ClaimJournal:
 
     def drop(self, nonce: str) -> None:
         self._path(nonce).unlink(missing_ok=True)
+        shutil.rmtree(self.events(nonce), ignore_errors=True)
+
+    def events(self, nonce: str) -> Path:
+        """The folder in which the command of this claim leaves its events."""
+        return self._path(nonce).with_suffix(EVENTS)
 
     def _path(self, nonce: str) -> Path:
         """No nonce is a part of a path: the owner, or whoever wrote to the broker, chose its text."""

@@ -57,6 +57,7 @@ class ClaimMessage(WorkerMessage, frozen=True, kw_only=True, tag="claim"):
     home: str
     boot: str
     key: str = ""  # that its grant is sealed for
+    opens_input: bool = False  # and so are texts and answers to its run; not by an earlier version
 
 
 class AliveMessage(WorkerMessage, frozen=True, kw_only=True, tag="alive"):
@@ -77,6 +78,7 @@ class AliveMessage(WorkerMessage, frozen=True, kw_only=True, tag="alive"):
     draining: bool = False
     sent: float = 0.0  # by the worker's clock, in seconds since the epoch
     key: str = ""  # that its grants are sealed for; a worker of an earlier version has none
+    opens_input: bool = False  # as in a claim
 
 
 class SayingMessage(WorkerMessage, frozen=True, kw_only=True, tag="saying"):
@@ -93,6 +95,13 @@ class SayingMessage(WorkerMessage, frozen=True, kw_only=True, tag="saying"):
     sender: str = ""
 
 
+class UnsentEvent(Struct, frozen=True, gc=False):
+    """An event that the owner has not acknowledged when its run ends."""
+
+    number: int
+    text: str
+
+
 class EndedMessage(WorkerMessage, frozen=True, kw_only=True, tag="ended"):
     """How a run ended. Repeated until the owner has recorded it and says `heard`."""
 
@@ -104,6 +113,7 @@ class EndedMessage(WorkerMessage, frozen=True, kw_only=True, tag="ended"):
     age: float
     spill: Spill | None = None  # the output is in a file of the worker's, which is one of `files`
     files: tuple[KeptFile, ...] = ()
+    events: tuple[UnsentEvent, ...] = ()
 
 
 class UnknownMessage(WorkerMessage, frozen=True, kw_only=True, tag="unknown"):
@@ -128,6 +138,17 @@ class WithdrawnMessage(WorkerMessage, frozen=True, kw_only=True, tag="withdrawn"
     reply: Reply | None = None
 
 
+class NotifiedMessage(WorkerMessage, frozen=True, kw_only=True, tag="notified"):
+    """An event that the conversation is to be told before the run ends. `number` counts those of one claim.
+    Repeated until the owner says `noted`; the next one is sent after that."""
+
+    nonce: str
+    task: str
+    fence: Fence
+    number: int
+    text: str
+
+
 class AnswerMessage(WorkerMessage, frozen=True, kw_only=True, tag="answer"):
     """To a ReadMessage, a WatchMessage, a SendMessage or an EndLeftoversMessage."""
 
@@ -140,6 +161,13 @@ class AnswerMessage(WorkerMessage, frozen=True, kw_only=True, tag="answer"):
 
 
 # -- from the owner
+
+
+class Sealed(Struct, frozen=True, gc=False):
+    """Data that only the worker that claimed can read: grant_seal.py opens it."""
+
+    key: str  # of the owner
+    data: bytes
 
 
 class OfferMessage(WorkerMessage, frozen=True, kw_only=True, tag="offer"):
@@ -174,13 +202,6 @@ def offer_key(task: Task) -> str:
     return hashlib.sha256(f"{task.id}\0{number}\0{attempt}".encode()).hexdigest()[:32]
 
 
-class SealedWork(Struct, frozen=True, gc=False):
-    """GrantSecrets of grant_seal.py, which only the worker that claimed can read."""
-
-    key: str  # of the owner
-    data: bytes
-
-
 class GrantedMessage(WorkerMessage, frozen=True, kw_only=True, tag="granted"):
     """The claim is on record: begin. The only message that holds input, values of variables and stdin: in
     `sealed`, from which the worker fills in the others."""
@@ -189,7 +210,8 @@ class GrantedMessage(WorkerMessage, frozen=True, kw_only=True, tag="granted"):
     task: Task
     env: dict[str, str | None] = {}
     stdin: bytes | None = None
-    sealed: SealedWork | None = None
+    sealed: Sealed | None = None
+    events: bool = False  # whether the owner takes `notified`; one of an earlier version does not
 
 
 class DeniedMessage(WorkerMessage, frozen=True, kw_only=True, tag="denied"):
@@ -218,8 +240,8 @@ class CancelMessage(WorkerMessage, frozen=True, kw_only=True, tag="cancel"):
 
 
 class SendMessage(WorkerMessage, frozen=True, kw_only=True, tag="send"):
-    """Bytes for a command's stdin. `number` counts those of one life of the owner, which `sender` names, so
-    that none is written twice."""
+    """Bytes for a command's stdin, in `sealed`. `number` counts those of one life of the owner, which
+    `sender` names, so that none is written twice."""
 
     ask: str
     nonce: str
@@ -227,6 +249,7 @@ class SendMessage(WorkerMessage, frozen=True, kw_only=True, tag="send"):
     data: bytes = b""
     eof: bool = False
     sender: str = ""
+    sealed: Sealed | None = None
 
 
 class ReadMessage(WorkerMessage, frozen=True, kw_only=True, tag="read"):
@@ -259,9 +282,21 @@ class EndLeftoversMessage(WorkerMessage, frozen=True, kw_only=True, tag="end_lef
 
 
 class RepliedMessage(WorkerMessage, frozen=True, kw_only=True, tag="replied"):
+    """The answer to a question, in `sealed`."""
+
     nonce: str
     question: str
     reply: Reply | None = None
+    error: WireError | None = None
+    sealed: Sealed | None = None
+
+
+class NotedMessage(WorkerMessage, frozen=True, kw_only=True, tag="noted"):
+    """The event is on record, or will never be: `error` says why."""
+
+    nonce: str
+    number: int
+    answer: str = ""
     error: WireError | None = None
 
 
@@ -273,6 +308,7 @@ FromWorker: TypeAlias = (
     | UnknownMessage
     | AskedMessage
     | WithdrawnMessage
+    | NotifiedMessage
     | AnswerMessage
 )
 FromOwner: TypeAlias = (
@@ -287,6 +323,7 @@ FromOwner: TypeAlias = (
     | WatchMessage
     | EndLeftoversMessage
     | RepliedMessage
+    | NotedMessage
 )
 _Side = TypeVar("_Side")
 

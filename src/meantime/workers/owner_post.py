@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable
 
 from meantime.kernel.model import Task
@@ -12,11 +12,10 @@ from meantime.ports.carrier import OwnerCarrier
 
 from . import messages as say
 from .message_batch import MessageBatch, unbatched
-from .message_parts import PartAssembly
+from .message_parts import SenderParts
 from .owner_key import Signer
 
 logger = logging.getLogger("meantime")
-MOST_SENDERS = 2_000  # workers whose parts are kept; whoever sent nothing for longest is forgotten
 MOST_LOGGED = 1_000  # workers of which a refused message is logged
 
 
@@ -36,7 +35,7 @@ class OwnerPost:
         self._counts = counts
         self._stranger = stranger
         self.batch = MessageBatch(carrier.to_worker, lambda data: self.signer.signed(data))
-        self._parts: OrderedDict[str, PartAssembly] = OrderedDict()
+        self._parts = SenderParts()
         self._refused: set[str] = set()  # workers of which one was logged
         self.pools: set[str] = set()  # that have a queue
 
@@ -68,10 +67,7 @@ class OwnerPost:
 
     def read(self, worker: str, frame: bytes) -> list[say.FromWorker]:
         """The messages that this part completes; what cannot be read is counted and left out."""
-        data = self._parts.setdefault(worker, PartAssembly()).joined(frame)
-        self._parts.move_to_end(worker)
-        if len(self._parts) > MOST_SENDERS:
-            self._parts.popitem(last=False)
+        data = self._parts.joined(worker, frame)
         try:
             return [] if data is None else [say.from_worker(message) for message in unbatched(data)]
         except say.UnreadableMessage as problem:

@@ -40,13 +40,25 @@ class WorkerState:
     """A worker by its name and home, with its last message. `unsure` are the few runs that are looked at one
     by one: a worker may have thousands, and lists them twice a second."""
 
-    __slots__ = ("alive", "can", "is_away", "key", "runs", "silent", "skew", "strays", "unsure")
+    __slots__ = (
+        "alive",
+        "can",
+        "is_away",
+        "key",
+        "opens_input",
+        "runs",
+        "silent",
+        "skew",
+        "strays",
+        "unsure",
+    )
 
     def __init__(self) -> None:
         self.alive: AliveMessage | None = None
         self.can: Capability | None = None
         self.is_away = False  # beyond its lease
         self.key = ""  # that grants are sealed for, by its last message that had one
+        self.opens_input = False  # with this key
         self.silent = 0.0  # seconds
         self.skew = 0.0  # seconds that its clock is ahead of ours, and of the way here
         self.runs: dict[str, str] = {}  # tasks, by the nonces of their claims

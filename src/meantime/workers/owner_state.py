@@ -138,7 +138,8 @@ class OwnerState:
             self._strangers[worker] = protocol
 
     def claim(self, worker: str, said: ClaimMessage) -> list[OwnerEffect]:
-        self._heard(worker, said.home).key = said.key
+        state = self._heard(worker, said.home)
+        state.key, state.opens_input = said.key, said.opens_input
         if (task := self.run_of(worker, said.nonce)) is not None:
             run = self.runs[task]
             return [] if run.is_begun else [SendGrant(task, run.claim)]  # the grant was lost
@@ -154,7 +155,7 @@ class OwnerState:
         """A claim that is not listed is asked for. Nothing is concluded from it: this message may be older
         than the grant."""
         state = self._heard(worker, said.home)
-        state.alive, state.key = said, said.key
+        state.alive, state.key, state.opens_input = said, said.key, said.opens_input
         self._note(worker, state, said)
         listed = set(said.runs)
         effects: list[OwnerEffect] = []
@@ -329,6 +330,11 @@ class OwnerState:
         """The key of the worker that has this claim; empty if it has not sent one."""
         state = self.workers.get((claim.worker, claim.home))
         return "" if state is None else state.key
+
+    def opens_input(self, claim: ClaimOnRecord) -> bool:
+        """Whether the worker that has this claim opens sealed input: one of an earlier version does not."""
+        state = self.workers.get((claim.worker, claim.home))
+        return state is not None and state.opens_input
 
     def silence(self, claim: ClaimOnRecord) -> float | None:
         """Seconds since the last message of the worker that has this claim; None if it is not known."""

@@ -65,7 +65,7 @@ class WorkerPools:
         self._counts: Counter[str] = Counter()
         self._post = OwnerPost(carrier, load_signer, self._counts, self.state.speaks_otherwise)
         self._seal = OwnerSeal()
-        self._requests = WorkerRequests(self._post.tell, clock)
+        self._requests = WorkerRequests(self._tell, clock)
         self._endings = RunEndings(self.state, self._requests, self._post.tell, self._counts, lease + grace)
         self._watch = PoolWatch(self.state, carrier, clock, self._counts, wait)
         self._alarm: Alarm | None = None
@@ -142,7 +142,7 @@ class WorkerPools:
         task = assignment.task
         if task.run.claim is None:
             raise LedgerError(f"Task {task.id} was started without a claim.")
-        run = FollowedRun(assignment, context, files, self._clock.now)
+        run = FollowedRun(assignment, context, files, self._clock)
         self._runs[task.id] = run
         self._cancel(run)
         if assignment.again:
@@ -222,7 +222,12 @@ class WorkerPools:
                     run.said(said)
             case say.AskedMessage():
                 if run := self._run_of(worker, said.nonce):
-                    self._start(run.ask(said, self._post.tell))
+                    self._start(run.ask(said, self._tell))
+            case say.NotifiedMessage():
+                if run := self._run_of(worker, said.nonce):
+                    self._start(run.note(said, self._tell))
+                else:
+                    self._start(self._endings.refuse_event(worker, said))
             case say.WithdrawnMessage():
                 if run := self._run_of(worker, said.nonce):
                     run.context.withdraw(said.question, said.reply)
@@ -303,6 +308,17 @@ class WorkerPools:
         worker = run.claim.worker
         if sealed := self._seal.sealed(run.granted(), self.state.key_of(run.claim), worker):
             self._post.tell(worker, sealed)
+
+    def _tell(self, claim: Claim, message: say.FromOwner) -> None:
+        """Texts and answers are sealed for the life of the worker that has the claim now. Until its key is
+        known they are not sent: the request, or the question, is repeated."""
+        said: say.FromOwner | None = message
+        if isinstance(message, say.SendMessage | say.RepliedMessage):
+            key = self.state.key_of(claim)
+            if not key or self.state.opens_input(claim):
+                said = self._seal.sealed_input(message, key, claim.worker)
+        if said is not None:
+            self._post.tell(claim.worker, said)
 
     def _cancel(self, run: FollowedRun) -> None:
         if run.context.stops:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from meantime.kernel.errors import NotFound
+from meantime.kernel.errors import NotFound, Refused
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Task, fence_of
+from meantime.link import wire_errors
 from meantime.link.frames import Fence, from_wire
 from meantime.ports.worker_pools import CurrentTasks, PlacedTasks
 
@@ -66,6 +67,7 @@ class RunEndings:
         was_over = await self._is_over(task, ended.fence)
         spill = await copy_files(self._requests, run.claim, ended, run.files, self._patience)
         run.relay(ended.said, ended.age)
+        await run.note_left(ended.events)
         if not was_over:
             self._unheard[task] = (worker, ended.nonce, ended.fence)
         self._counts["lost_at_worker"] += bool(ended.report.lost)
@@ -100,6 +102,14 @@ class RunEndings:
             self._counts["late_endings"] += 1
             await self._ledger.keep_late(task.id, ended.fence, from_wire(ended.report))
         self._tell(worker, say.HeardMessage(nonce=ended.nonce))
+
+    async def refuse_event(self, worker: str, said: say.NotifiedMessage) -> None:
+        """An event of a run that is not followed here: if that is over, its work need not wait for an
+        answer. Otherwise it will be followed in a moment."""
+        if await self._is_over(said.task, said.fence):
+            over = Refused("This run was given up, so it tells nothing more.", code="cannot_notify")
+            error = wire_errors.to_wire(over)
+            self._tell(worker, say.NotedMessage(nonce=said.nonce, number=said.number, error=error))
 
     async def _fetch(self, task: Task, ended: say.EndedMessage) -> None:
         claim, files = task.run.claim, self.files.get(task.work.kind)

@@ -23,6 +23,7 @@ from meantime.ports.clock import Alarm, Clock
 from meantime.ports.engine import Engine
 from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.runner import LastingRunner, Leftovers
+from meantime.system.event_spool import EventSpool
 
 from . import messages as say
 from .capabilities import advertised, has_function
@@ -31,6 +32,7 @@ from .grant_seal import WorkerSealKey
 from .journal import ClaimJournal
 from .message_batch import MessageBatch, unbatched
 from .message_parts import PartAssembly
+from .output_looks import OutputLooks
 from .owner_key import Verifier
 from .worker_run import PerformedRun
 from .worker_state import WorkerSideState
@@ -41,7 +43,6 @@ PULL_WAIT = 5.0  # seconds that one pull waits for an offer
 RELEASED_WAIT = 1.0  # seconds after offers that it cannot perform
 FULL_WAIT = 0.2  # seconds between two looks for a free slot
 LIST_EVERY, LIST_TIMES = 10, 2  # of so many messages so many list the functions: they seldom change
-LOOKS = 50  # commands whose last line is looked at in one tick
 REST = 30.0  # seconds without claims after the journal could not be written
 
 Request = say.ReadMessage | say.WatchMessage | say.SendMessage | say.EndLeftoversMessage
@@ -90,8 +91,7 @@ class Worker:
         self._resting = 0.0  # until this moment nothing is claimed
         self._advertised = advertised(settings.functions)
         self._ticks = 0
-        self._looked = 0
-        self._looking: asyncio.Task[None] | None = None
+        self._looks = OutputLooks()
         self._answering: set[str] = set()  # requests of the owner
 
     # -- life
@@ -125,9 +125,7 @@ class Worker:
         if self._pulling is not None:
             self._pulling.cancel()
             await asyncio.gather(self._pulling, return_exceptions=True)
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+        await self._looks.close()
         for run in list(self.runs.values()):
             await run.leave()
         await self._beside.close()
@@ -215,8 +213,13 @@ class Worker:
                 if run := self.runs.get(said.nonce):
                     run.stop(said.times)
             case say.RepliedMessage():
+                opened = self._seal_key.opened_input(said, self._carrier.worker)
+                run = self.runs.get(said.nonce)
+                if run is not None and isinstance(opened, say.RepliedMessage):
+                    run.replied(opened)
+            case say.NotedMessage():
                 if run := self.runs.get(said.nonce):
-                    run.replied(said)
+                    run.events.noted(said)
             case say.ReadMessage() | say.WatchMessage() | say.SendMessage() | say.EndLeftoversMessage():
                 if said.ask not in self._answering:  # the owner repeats what was not answered yet
                     self._answering.add(said.ask)
@@ -247,6 +250,11 @@ class Worker:
     async def _answer_to(self, asked: Request) -> say.AnswerMessage | None:
         if isinstance(asked, say.EndLeftoversMessage):
             return await self._end_leftovers(asked)
+        if isinstance(asked, say.SendMessage):
+            opened = self._seal_key.opened_input(asked, self._carrier.worker)
+            if not isinstance(opened, say.SendMessage):
+                return None  # it was sealed for an earlier life, and is repeated for this one
+            asked = opened
         entry = self.state.journal.get(asked.nonce)
         if entry is not None:
             run = self.runs.get(asked.nonce) or self._performed(entry.granted, again=True)
@@ -322,13 +330,16 @@ class Worker:
     def _performed(self, granted: say.GrantedMessage, *, again: bool) -> PerformedRun:
         run = self.runs.get(granted.nonce)
         if run is None:
-            run = PerformedRun(granted, self._engine, self._clock, self._say, again=again)
+            spool = EventSpool(self._journal.events(granted.nonce))
+            run = PerformedRun(granted, self._engine, self._clock, self._say, spool, again=again)
             self.runs[granted.nonce] = run
         return run
 
     def _ended(self, ended: say.EndedMessage) -> None:
         if not self._closed:
             self._do(self.state.finished(ended.nonce, ended))
+            if run := self.runs.get(ended.nonce):
+                run.events.close()
 
     def _say(self, message: say.FromWorker) -> None:
         self._batch.add("", say.encode(message))
@@ -341,7 +352,7 @@ class Worker:
         self._do(self.state.tick(passed))
         for run in self.runs.values():
             run.tick()
-        self._look_at_output()
+        self._looks.look(run for run in self.runs.values() if run.speaks)
         if not self.state.journal and not self.state.pending:
             self._idle.set()
         settings = self._settings
@@ -362,26 +373,12 @@ class Worker:
                 draining=self.is_draining,
                 sent=self._clock.now(),
                 key=self._seal_key.public,
+                opens_input=True,
             )
         )
         self._ticks += 1
         if not self._closed:
             self._alarm = self._clock.call_later(TICK, self._tick)
-
-    def _look_at_output(self) -> None:
-        """The last lines of commands, for lists at the owner: of a few at each tick, one after the other."""
-        if self._looking is not None and not self._looking.done():
-            return
-        speaking = [run for run in self.runs.values() if run.speaks]
-        if speaking and not self._closed:
-            at = self._looked % len(speaking)
-            chosen = (speaking[at:] + speaking[:at])[:LOOKS]
-            self._looked += len(chosen)
-            self._looking = asyncio.get_running_loop().create_task(self._look(chosen))
-
-    async def _look(self, runs: list[PerformedRun]) -> None:
-        for run in runs:
-            await run.look()
 
 
 def _each(data: bytes) -> list[bytes]:

@@ -23,7 +23,9 @@ Request = ReadMessage | WatchMessage | SendMessage | EndLeftoversMessage
 
 
 class WorkerRequests:
-    def __init__(self, tell: Callable[[str, FromOwner], None], clock: Clock) -> None:
+    """`tell` gets the claim whose worker is asked. It may leave a request out: each is repeated."""
+
+    def __init__(self, tell: Callable[[Claim, FromOwner], None], clock: Clock) -> None:
         self._tell = tell
         self._clock = clock
         self._open: dict[str, asyncio.Future[AnswerMessage]] = {}
@@ -82,7 +84,7 @@ class WorkerRequests:
                         code="worker_unreachable",
                         hint="`meantime workers` shows the age of its last message.",
                     )
-                self._tell(claim.worker, request)
+                self._tell(claim, request)
                 await self._wait(answer)
                 waited += ASK_AGAIN
             found = answer.result()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import zlib
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from meantime.execution.context import LOOK, WorkContext
-from meantime.kernel.errors import MeantimeError, NotFound, Refused
+from meantime.kernel.errors import MeantimeError, NotFound
 from meantime.kernel.model import Chunk, fence_of
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import one_line
@@ -20,10 +21,11 @@ from meantime.kernel.questions import Question, Reply
 from meantime.kernel.row_facts import LINE
 from meantime.link import wire_errors
 from meantime.link.frames import WorkState, to_wire
-from meantime.ports.clock import Alarm, Clock
+from meantime.ports.clock import Alarm, Clock, sleep
 from meantime.ports.engine import Engine
 from meantime.ports.runner import CURRENT, Assignment, LastingRunner
 from meantime.ports.worker_pools import FilingRunner
+from meantime.system.event_spool import VARIABLE, EventSpool
 
 from .messages import (
     AnswerMessage,
@@ -36,22 +38,33 @@ from .messages import (
     RepliedMessage,
     SayingMessage,
     SendMessage,
+    UnsentEvent,
     WatchMessage,
     WithdrawnMessage,
 )
+from .run_events import RunEvents
 from .sender_numbers import SenderNumbers
 
+logger = logging.getLogger("meantime")
 SAY_EVERY = 0.25  # seconds between two reports of progress
 STEP_IN = 5.0  # seconds over its timeout, after which a run is stopped though no owner has asked for it
 WATCH = 5.0  # seconds after which a watch is answered though nothing has changed
 ASK_AGAIN = 4  # ticks between two sends of the same question
 TAIL = 4 * LINE  # bytes of output that are looked at for its last line
+LOOKS, LOOK_AGAIN = 100, 0.1  # for the last events, and seconds between two
 Tell = Callable[[FromWorker], None]
 
 
 class PerformedRun:
     def __init__(
-        self, granted: GrantedMessage, engine: Engine, clock: Clock, say: Tell, *, again: bool
+        self,
+        granted: GrantedMessage,
+        engine: Engine,
+        clock: Clock,
+        say: Tell,
+        spool: EventSpool,
+        *,
+        again: bool,
     ) -> None:
         self.granted = granted
         self.task = granted.task
@@ -60,6 +73,8 @@ class PerformedRun:
         self._say = say
         self._again = again
         self._runner = engine.runner(self.task.work.kind)
+        self._spool = spool if self._runner.abilities.adopt and granted.events else None
+        self.events = RunEvents(granted, say, self._spool)
         loop = asyncio.get_running_loop()
         self._context = WorkContext(self.task, loop, clock.now, self._changed, _WorkerQuestions(self))
         self._performing: asyncio.Task[None] | None = None
@@ -86,6 +101,8 @@ class PerformedRun:
         MeantimeError if there is no room for it."""
         if self._runner.abilities.adopt:
             cast("LastingRunner", self._runner).prepare(self.task)
+        if self._spool is not None:
+            self._spool.make()
 
     def begin(self, ended: Callable[[EndedMessage], None]) -> None:
         if self._runner.abilities.adopt and self._again:
@@ -94,6 +111,7 @@ class PerformedRun:
         if timeout is not None:
             left = max(0.0, timeout + STEP_IN - self.age)
             self._alarm = self._clock.call_later(left, self._overdue)
+        self.events.open()
         self._performing = asyncio.get_running_loop().create_task(self._perform(ended))
 
     @property
@@ -118,13 +136,26 @@ class PerformedRun:
                 age=self.age,
                 spill=report.spill,
                 files=await asyncio.to_thread(self._kept),
+                events=await self._events_left(),
             )
         )
+
+    async def _events_left(self) -> tuple[UnsentEvent, ...]:
+        """A machine may have no file to open for a while. An ending must not wait for ever."""
+        for look in range(LOOKS):
+            try:
+                return self.events.left()
+            except OSError as problem:
+                if look == LOOKS - 1:
+                    logger.warning("The last events of %s cannot be read: %s", self.task.id, problem)
+            await sleep(self._clock, LOOK_AGAIN)
+        return ()
 
     async def _report(self) -> Report:
         given: dict[str, Any] = {}
         if self.task.work.kind == "shell":
-            given["env"] = self.granted.env
+            spool = {} if self._spool is None else {VARIABLE: str(self._spool.folder.absolute())}
+            given["env"] = self.granted.env | spool
             if self.granted.stdin is not None:
                 given["stdin"] = self.granted.stdin
         assignment = Assignment(self.task, kwargs=given, again=self._again)
@@ -242,6 +273,7 @@ class PerformedRun:
         before the run was under way reached nobody: it is requested again."""
         if self._context.stops < self._stops:
             self._engine.stop(self.task)
+        self.events.tick()
         self._ticks += 1
         if self._ticks % ASK_AGAIN == 0:
             for question, _ in list(self.asked.values()):
@@ -328,8 +360,4 @@ class _WorkerQuestions:
         self._run.withdraw(question, reply)
 
     async def notify(self, text: str) -> str:
-        raise Refused(
-            "A function at a worker cannot tell its conversation anything before it ends.",
-            code="cannot_notify",
-            hint="Report it with current().progress(…), or start it with place='here'.",
-        )
+        return await self._run.events.notify(text)

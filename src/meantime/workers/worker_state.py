@@ -86,7 +86,13 @@ class WorkerSideState:
     def offered(self, offer: OfferMessage, nonce: str) -> list[WorkerEffect]:
         """An offer that this worker can perform."""
         claim = ClaimMessage(
-            task=offer.task, fence=offer.fence, nonce=nonce, home=self.home, boot=self.boot, key=self.key
+            task=offer.task,
+            fence=offer.fence,
+            nonce=nonce,
+            home=self.home,
+            boot=self.boot,
+            key=self.key,
+            opens_input=True,
         )
         self.pending[nonce] = PendingClaim(claim)
         return [Say(claim), Taken(offer)]
@@ -163,7 +169,7 @@ def without_secrets(granted: GrantedMessage) -> GrantedMessage:
         work = replace(task.work, input=given, faithful=task.work.faithful and whole)
     else:
         work = replace(task.work, input=None)
-    return GrantedMessage(nonce=granted.nonce, task=replace(task, work=work))
+    return GrantedMessage(nonce=granted.nonce, task=replace(task, work=work), events=granted.events)
 
 
 def lost_ending(granted: GrantedMessage, reason: str = RESTARTED) -> EndedMessage:
