@@ -14,9 +14,11 @@ NAMES = (
     "commands",
     "agents",
     "waiting",
+    "watch",
     "output",
     "memory",
     "history",
+    "remind",
     "scaling",
     "mcp_tools",
     "mcp_server",
@@ -33,6 +35,7 @@ NAMES = (
     "claude_code",
     "carriers",
     "workers",
+    "adapters",
     "crash_matrix",
 )
 

@@ -20,7 +20,8 @@ from .judge import TASKS, Evidence, told_in
 from .subject import Subject
 
 PATIENCE = 60.0  # seconds for an answer of the program
-WATCH = 12.0  # seconds in which a conversation that nobody talks to may be told
+WATCH = 30.0  # seconds in which a conversation that nobody talks to may be told
+UNTOLD = 15.0  # the same for a subject that tells nobody: its work may go on
 MAIN = "main-conversation"  # it is in every prompt of the conversation that is to be told
 
 
@@ -128,7 +129,7 @@ def _play(subject: Subject, folder: Path, model: Model) -> tuple[Evidence, list[
     before = len(model.asked)
     (folder / "ledger" / "gate").touch()
     with _running(subject, folder, model) as program:
-        _watch(lambda: all(_told(subject, model, before).values()))
+        _watch(lambda: all(_told(subject, model, before).values()), WATCH if subject.tells else UNTOLD)
         woken = _told(subject, model, before)
         for _ in range(2):  # the second shows what is told again with every prompt
             program.say(_prompt({"text": "I see."}))

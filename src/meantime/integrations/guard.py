@@ -1,44 +1,50 @@
-"""Stands over one stdio server or agent, so that nothing of it outlives us: `guard.py <lifeline> <command>`.
+"""Stands over one stdio server or agent, so that nothing of it outlives us: `main(<lifeline>, <command>)`.
 
 The lifeline is a pipe of which its owner holds the other end. When that is closed, by a close or by a
 kill -9 of the owner, the server has a moment to go by itself (its stdin is closed by then, too); then
-everything below this process gets TERM, and at last KILL. As a sub-reaper it keeps what double-forks.
+everything below this process gets TERM, and at last KILL. Processes that double-fork are kept, or found, as
+the platform can do it.
 
-Standard library only, and run by its path: it must start fast.
+Runs in a bare Python: it must start fast.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import os
-import resource
 import select
-import signal
-import sys
 import time
 
+from meantime.system.platform import tree
+
+TYPE_CHECKING = False  # `signal`, `contextlib` and `typing` load more than all of this
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal
+
 GRACE = 2.0  # seconds to go after stdin was closed, and again after TERM
-PR_SET_CHILD_SUBREAPER = 36
+MARK = "MEANTIME_GUARD"  # in the environment of the server, where the platform finds it by that
 NOT_STARTED = 127
 
 
 def main(lifeline: int, command: list[str]) -> int:
     os.set_inheritable(lifeline, False)
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    tree.orphan_adopter()()
+    mark = os.urandom(8).hex()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # it leaves by the lifeline only
     try:
         server = os.posix_spawnp(
             command[0],
             command,
-            os.environ,
+            tree.with_mark(os.environ, MARK, mark),
             setpgroup=0,
             setsigdef=[signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE],
         )
     except OSError as problem:
         os.write(2, f"{command[0]}: {problem.strerror}\n".encode(errors="replace"))
         return NOT_STARTED
+    tree.follow(server, f"{MARK}={mark}")
     nothing = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(nothing, fd)  # the pipes are the server's alone: their end is its end
@@ -51,6 +57,8 @@ def leave_like(status: int | None) -> int:
     """Our owner sees the server's own ending, even if that was a signal."""
     code = os.waitstatus_to_exitcode(status) if status is not None else -signal.SIGKILL
     if code < 0:
+        import resource
+
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if -code not in (signal.SIGKILL, signal.SIGSTOP):
             signal.signal(-code, signal.SIG_DFL)
@@ -60,22 +68,26 @@ def leave_like(status: int | None) -> int:
 
 def watch(server: int, lifeline: int) -> int | None:
     """Until the server has ended, by itself or because nobody holds the lifeline."""
-    pidfd = os.pidfd_open(server)
+    ended = tree.exit_descriptor(server)
     waiting = select.poll()
-    waiting.register(pidfd, select.POLLIN)
+    waiting.register(ended, select.POLLIN)
     waiting.register(lifeline, select.POLLIN | select.POLLHUP)
     while (status := reap(server)) is None:
         if any(fd == lifeline for fd, _ in waiting.poll(5_000)):
             break
+        tree.clear_exit(ended)
     if status is not None:
         return status
     waiting.unregister(lifeline)
     for sending in (0, signal.SIGTERM):
         if sending:
             sweep(sending)
-        waiting.poll(int(GRACE * 1_000))
-        if (status := reap(server)) is not None:
-            return status
+        until = time.monotonic() + GRACE
+        while (left := until - time.monotonic()) > 0:
+            waiting.poll(int(left * 1_000) + 1)
+            if (status := reap(server)) is not None:
+                return status
+            tree.clear_exit(ended)
     return None
 
 
@@ -95,30 +107,18 @@ def reap(server: int) -> int | None:
 def sweep(sending: int) -> None:
     """To everything below us; for KILL, until nothing is left or a second is over."""
     end = time.monotonic() + 1.0
-    while found := below(os.getpid()):
+    while True:
+        found = tree.descendants(os.getpid())
         for pid in found:
-            with contextlib.suppress(OSError):
+            try:  # noqa: SIM105
                 os.kill(pid, sending)
-        if sending != signal.SIGKILL or time.monotonic() > end:
+            except OSError:
+                pass
+        if sending != signal.SIGKILL or time.monotonic() > end or (not found and tree.alone()):
             return
         time.sleep(0.005)
-        with contextlib.suppress(ChildProcessError):
+        try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
-
-
-def below(pid: int) -> list[int]:
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children") as file:
-            children = [int(child) for child in file.read().split()]
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            if thread != str(pid):
-                with open(f"/proc/{pid}/task/{thread}/children") as file:
-                    children += [int(child) for child in file.read().split()]
-    except OSError:
-        return []
-    return children + [deeper for child in children for deeper in below(child)]
-
-
-if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), sys.argv[2:]))
+        except ChildProcessError:
+            pass

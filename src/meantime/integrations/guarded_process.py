@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Self
 
-GUARD = Path(__file__).with_name("guard.py")
+from meantime.system import bare_python
+from meantime.system.platform import inherited
+from meantime.system.process_marks import unmarked
+
+GUARD = (
+    f"{bare_python.BEGIN}; from meantime.integrations.guard import main; "
+    "sys.exit(main(int(sys.argv[3]), sys.argv[4:]))"
+)
 PIECE = 1 << 16
 GOES = 6.0  # seconds in which a guard has ended its program, with a margin
 
@@ -42,12 +47,12 @@ class GuardedProcess:
         theirs, lifeline = os.pipe()
         try:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", str(GUARD), str(theirs), *command),
+                *(*bare_python.command(GUARD), str(theirs), *command),
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=PIPE,
                 cwd=cwd,
-                env=env,
+                env={**unmarked(env), **inherited()},
                 pass_fds=(theirs,),
                 start_new_session=True,
             )

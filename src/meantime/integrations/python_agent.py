@@ -7,6 +7,7 @@ import inspect
 from typing import Any, NamedTuple
 
 from meantime.execution.containment import contained, words
+from meantime.kernel.budgets import NO_LIMIT
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.agent_settings import AgentSettings, settled
 
@@ -42,6 +43,7 @@ class Framework(NamedTuple):
     turns: str  # how its agents take turns: module and class
     suffix: str  # of the file that keeps a session
     fixed: tuple[str, ...] = ()  # settings that its agents have from the beginning, and cannot be given
+    has_cost: bool = False  # it says what a request costs
 
 
 FRAMEWORKS = (
@@ -52,6 +54,7 @@ FRAMEWORKS = (
         "pydantic-ai",
         "meantime.integrations.pydantic_ai.pydantic_turns:PydanticTurns",
         ".messages",
+        has_cost=True,
     ),
     Framework(
         "the OpenAI Agents SDK",
@@ -93,6 +96,7 @@ FRAMEWORKS = (
         "claude-agent-sdk",
         "meantime.integrations.claude_agent_sdk.claude_turns:ClaudeTurns",
         ".claude",
+        has_cost=True,
     ),
 )
 
@@ -117,7 +121,14 @@ def framework_of(given: object) -> Framework | None:
 
 def check_fixed(name: str, agent: object, settings: AgentSettings) -> None:
     framework = framework_of(agent)
-    for setting in framework.fixed if framework is not None else ():
+    if framework is None:
+        return
+    if settings.budget.cost != NO_LIMIT and not framework.has_cost:
+        raise InvalidInput(
+            f"budget.cost of the agent {name} would never hold: {framework.name} does not report a cost.",
+            hint="Give it tokens or turns.",
+        )
+    for setting in framework.fixed:
         if getattr(settings, setting) not in ("", None):
             raise InvalidInput(
                 f"{setting}= cannot be given for the agent {name}: it is fixed when the agent is made.",

@@ -24,7 +24,7 @@ class Pupil(ScriptedAPI):
         if last == "recall":
             return " ".join(re.findall(r"say (\w+)", " ".join(said)))
         if last.startswith("slowly"):
-            time.sleep(2)
+            time.sleep(1)
         return last.rpartition(" ")[2]
 
     async def middle(self) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any
@@ -26,7 +27,8 @@ class ScriptedAPI:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        serve = partial(self._server.serve_forever, poll_interval=0.01)  # so soon it can be closed
+        threading.Thread(target=serve, daemon=True).start()
 
     def close(self) -> None:
         self.closed.set()
@@ -95,7 +97,7 @@ def _events(step: str | ToolCall) -> Iterator[dict[str, Any]]:
     yield {"type": "message_start", "message": message}
     if isinstance(step, ToolCall):
         written = step.arguments if isinstance(step.arguments, str) else json.dumps(step.arguments)
-        name = step.tool if step.tool[0].isupper() else PREFIX + step.tool
+        name = step.tool if step.tool[0].isupper() or step.tool.startswith("mcp__") else PREFIX + step.tool
         block = {"type": "tool_use", "id": f"toolu_{next(_ids)}", "name": name, "input": {}}
         delta = {"type": "input_json_delta", "partial_json": written}
     else:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
-from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ResultMessage
+from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ClaudeSDKError, ResultMessage
 
 from meantime import InvalidInput, Meantime
-from meantime.integrations.claude_agent_sdk import Background, Talk
-from meantime.integrations.claude_agent_sdk.session_transcript import entries, joined, told_in_transcript
+from meantime.integrations.agent_host.marked_processes import kill_all, marked
+from meantime.integrations.claude_agent_sdk import Background, Talk, background_hooks
+from meantime.integrations.claude_agent_sdk.session_transcript import (
+    ends_with_notices,
+    entries,
+    joined,
+    told_in_transcript,
+    transcript_path,
+)
+from meantime.system.process_marks import CLAUDE
 from meantime.testing.talk import TalkFixture, ToolCall
-from meantime.testing.talk.talk_site import until, within
+from meantime.testing.talk.talk_site import ids_in, until, within
 
 from .claude_site import ClaudeSite, options_for
 from .scripted_api import ScriptedAPI
@@ -43,6 +53,21 @@ async def test_a_client_of_your_own_is_told_at_its_prompts_and_steps_once(tmp_pa
             await client.query("sorry?")
             assert await result(client) == "as I said"
             assert len(api.requests[-1].notices) == 2
+
+
+async def test_runs_of_a_killed_owner_are_ended_beside_the_event_loop_and_before_the_first_prompt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    has_ended = threading.Event()
+    monkeypatch.setattr(background_hooks, "end_orphans", lambda of: has_ended.wait(60))
+    async with Meantime.open(tmp_path / "ledger.db") as mt:
+        options = Background(mt.thread("t")).options()
+        hook = options["hooks"]["UserPromptSubmit"][0].hooks[0]
+        given = {"transcript_path": str(tmp_path / "none.jsonl")}
+        prompted = asyncio.ensure_future(hook(given, None, {}))
+        assert await asyncio.wait({prompted}, timeout=0.1) == (set(), {prompted})
+        has_ended.set()
+        await within(prompted)
 
 
 async def crawling(fixture: TalkFixture, api: ScriptedAPI, thread: Any) -> Any:
@@ -84,6 +109,28 @@ async def test_what_ends_with_the_answer_makes_the_agent_go_on(tmp_path: Path, a
         assert await within(talk.say("what is new?")) == "3 pages"
         assert [len(request.notices) for request in api.requests] == [0, 1]
         assert await mt.notices() == []
+
+
+async def test_what_a_hook_told_and_nobody_answered_keeps_its_place(tmp_path: Path, api: ScriptedAPI):
+    """Claude Code puts the context of its last hook behind the next prompt, if it was cut off there."""
+    site = ClaudeSite(tmp_path, api)
+    fixture = TalkFixture(site)
+    async with site.opened() as mt:
+        thread = mt.thread("t")
+        site.script(ToolCall("crawl", {"site": "b.org"}), None)
+        fixture.gates.shut("b.org")
+        talk = site.talk(thread, fixture.gates.crawl, threshold=None)
+        talking = asyncio.ensure_future(talk.say("crawl it"))
+        tasks = [await crawling(fixture, api, thread)]
+        where = {"HOME": str(tmp_path)}
+        await until(lambda: ends_with_notices(entries(transcript_path(talk.session, where))))
+        kill_all([run for run, mark in marked(CLAUDE) if mark.endswith(talk.session)])
+        with pytest.raises(ClaudeSDKError):
+            await within(talking)
+        tasks.append(await fixture.ended(thread, "d.org"))
+        site.script("I see", "both")
+        assert await within(site.talk(thread).say()) == "both"
+        assert ids_in(api.requests[-1].notices) == [f"{task.id}.1" for task in tasks]
 
 
 async def test_a_path_in_the_output_of_a_task_reads_no_file(tmp_path: Path, api: ScriptedAPI):

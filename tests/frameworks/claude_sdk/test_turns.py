@@ -51,7 +51,7 @@ async def test_it_keeps_the_contract_of_session_hosts(check: Check, tmp_path: Pa
 
 
 class ClaudeTaskSite:
-    silence, fixed_tools = 12.0, False
+    silence, fixed_tools, has_cost = 2.0, False, True
 
     def __init__(self, folder: Path, api: ScriptedAPI, pupil: Pupil) -> None:
         self.work = Work()

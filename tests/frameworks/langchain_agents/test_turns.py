@@ -40,7 +40,7 @@ async def test_it_keeps_the_contract_of_session_hosts(check: Check, tmp_path: Pa
 
 
 class LangChainTaskSite:
-    silence, fixed_tools = 0.5, True
+    silence, fixed_tools, has_cost = 0.5, True, False
 
     def __init__(self, create: Callable[..., Any]) -> None:
         self.work = Work()

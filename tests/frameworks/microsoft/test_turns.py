@@ -34,7 +34,7 @@ async def test_it_keeps_the_contract_of_session_hosts(check: Check, tmp_path: Pa
 
 
 class AgentFrameworkTaskSite:
-    silence, fixed_tools = 0.5, False
+    silence, fixed_tools, has_cost = 0.5, False, False
 
     def __init__(self) -> None:
         self.work = Work()

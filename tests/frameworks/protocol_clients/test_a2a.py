@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,7 @@ from a2a.types.a2a_pb2 import (
     TaskState,
 )
 from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
+from google.protobuf.json_format import ParseDict
 from guide import examples
 
 from meantime import HttpDoor
@@ -136,6 +140,83 @@ async def test_a_task_is_found_again_after_a_kill_of_the_daemon(tmp_path: Path):
             assert [one.artifact_update.artifact.parts[0].text for one in results] == ["two"]
             assert events[-1].status_update.status.state == TaskState.TASK_STATE_COMPLETED
             assert daemon.starts() == 1
+
+
+class Webhook:
+    """A receiver that reads what it is sent with the types of a2a-sdk."""
+
+    def __init__(self) -> None:
+        self.got: list[tuple[str | None, StreamResponse]] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                told = self.headers.get("X-A2A-Notification-Token"), ParseDict(body, StreamResponse())
+                outer.got.append(told)
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, *told: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/told"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def states(self) -> list[Any]:
+        return [told.task.status.state for _, told in self.got]
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def webhook() -> Iterator[Webhook]:
+    made = Webhook()
+    yield made
+    made.close()
+
+
+async def test_the_webhook_of_a_client_is_told_of_a_question_and_of_the_ending(
+    door: HttpDoor, webhook: Webhook
+):
+    push = TaskPushNotificationConfig(url=webhook.url, token="secret")
+    async with authorized(door.token) as http:
+        card = await card_of(http, door.url)
+        client = client_of(http, card, streaming=False, polling=True, push_notification_config=push)
+        task = (await last(client.send_message(saying("ask")))).task
+        await until(lambda: webhook.states() == [TaskState.TASK_STATE_INPUT_REQUIRED])
+        await last(client.send_message(saying("blue", task_id=task.id)))  # with the same configuration
+        asked = ListTaskPushNotificationConfigsRequest(task_id=task.id)
+        async with asyncio.timeout(PATIENCE):  # it is forgotten when it was told of the ending
+            while (await client.list_task_push_notification_configs(asked)).configs:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+    assert webhook.states() == [TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_COMPLETED]
+    token, told = webhook.got[1]
+    assert token == "secret"
+    assert told.task.id == task.id
+    assert told.task.artifacts[0].parts[0].text == "painted blue"
+
+
+async def test_a_webhook_is_told_once_even_if_the_daemon_was_killed(tmp_path: Path, webhook: Webhook):
+    with agent_daemon(tmp_path) as daemon:
+        push = TaskPushNotificationConfig(url=webhook.url)
+        async with authorized(daemon.token) as http:
+            card = await card_of(http, daemon.url)
+            client = client_of(http, card, streaming=False, polling=True, push_notification_config=push)
+            await last(client.send_message(saying(SLOW)))
+            await until(daemon.waiting)
+            await asyncio.to_thread(daemon.end, signal.SIGKILL)
+            await asyncio.to_thread(daemon.up)
+            daemon.open_gate()
+            await until(lambda: bool(webhook.got))
+            await asyncio.to_thread(daemon.end, signal.SIGKILL)
+            await asyncio.to_thread(daemon.up)  # what it was told is remembered
+            client = client_of(http, card, streaming=False)
+            assert (await client.list_tasks(ListTasksRequest())).tasks
+        assert webhook.states() == [TaskState.TASK_STATE_COMPLETED]
 
 
 def test_the_code_of_the_guide_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

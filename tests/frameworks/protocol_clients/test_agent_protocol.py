@@ -16,7 +16,7 @@ from langchain.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.language_models import BaseChatModel
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph_sdk import get_client
+from langgraph_sdk import get_client, get_sync_client
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import ConflictError, NotFoundError, UnprocessableEntityError
 
@@ -95,6 +95,27 @@ async def test_the_client_of_the_sdk_starts_waits_streams_and_cancels(client: La
     await client.threads.delete(id)
     with pytest.raises(NotFoundError):
         await client.threads.get(id)
+
+
+@pytest.mark.parametrize("mode", [None, "values", ["updates", "messages-tuple"]], ids=str)
+async def test_the_client_of_the_sdk_joins_a_stream(client: LangGraphClient, mode: Any):
+    id = (await client.threads.create())["thread_id"]
+    run = await client.runs.create(id, "explore", input=saying("look"))
+    given = {} if mode is None else {"stream_mode": mode}
+    parts = [part async for part in client.runs.join_stream(id, run["run_id"], **given)]
+    assert parts[-1].event == "end"
+    assert "done: look" in str([part.data for part in parts])
+
+
+async def test_the_client_without_async_works_too(door: HttpDoor):
+    def talk() -> tuple[str, str]:
+        with get_sync_client(url=f"{door.url}/agent-protocol", api_key=door.token) as client:
+            id = client.threads.create()["thread_id"]
+            values: Any = client.runs.wait(id, "explore", input=saying("look"))
+            events = [part.event for part in client.runs.stream(id, "explore", input=saying("again"))]
+            return values["messages"][-1]["content"], events[-1]
+
+    assert await asyncio.to_thread(talk) == ("done: look", "end")
 
 
 async def test_the_client_of_the_sdk_answers_an_interrupt(client: LangGraphClient):

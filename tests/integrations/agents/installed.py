@@ -145,12 +145,15 @@ class OpenCode(Agent):
     def __init__(self, person: Person, model: Model) -> None:
         super().__init__(person, model)
         self.environ |= OPENCODE_OFFLINE
+        self._session = ""
         configure_opencode(self.project, model)
 
     @contextlib.contextmanager
     def session(self) -> Iterator[Any]:
+        """The same one each time, even of another process."""
         with self.served() as url:
-            yield opencode_session(url)[1]
+            self._session = self._session or opencode_session(url)[0]
+            yield lambda text: opencode_prompt(url, self._session, text)
 
     @contextlib.contextmanager
     def served(self) -> Iterator[str]:
@@ -177,11 +180,11 @@ def listening(server: subprocess.Popen[str]) -> str:
 def opencode_session(url: str, **more: str) -> tuple[str, Callable[[str], None]]:
     """A new one: its id, and a function that gives it a prompt."""
     id = posted(f"{url}/session", more)["id"]
+    return id, lambda text: opencode_prompt(url, id, text)
 
-    def prompt(text: str) -> None:
-        posted(f"{url}/session/{id}/prompt_async", {"parts": [{"type": "text", "text": text}]})
 
-    return id, prompt
+def opencode_prompt(url: str, session: str, text: str) -> None:
+    posted(f"{url}/session/{session}/prompt_async", {"parts": [{"type": "text", "text": text}]})
 
 
 def opencode_messages(url: str, session: str) -> str:

@@ -23,11 +23,13 @@ from surfaces.wrap.conftest import Peer
 from .installed import (
     CLAUDE,
     CODEX,
+    GEMINI,
     MEANTIME,
     OPENCODE,
     Agent,
     ClaudeCode,
     Codex,
+    Gemini,
     OpenCode,
     greet,
     needs,
@@ -55,6 +57,15 @@ def codex_config(agent: Agent, command: list[str]) -> None:
         f"{config.read_text()}\n[mcp_servers.slow]\ncommand = {json.dumps(command[0])}\n"
         f"args = {json.dumps(command[1:])}\nenv = {{ {env} }}\ntool_timeout_sec = {TIMEOUT}\n"
         f"startup_timeout_sec = {LONG}\nrequired = true\n"
+    )
+
+
+def gemini_config(agent: Agent, command: list[str]) -> None:
+    config = Path(agent.environ["HOME"]) / ".gemini/settings.json"
+    ours = {name: value for name, value in agent.environ.items() if name.startswith("MEANTIME")}
+    server = {"command": command[0], "args": command[1:], "env": ours, "timeout": TIMEOUT * 1_000}
+    config.write_text(
+        json.dumps({**json.loads(config.read_text()), "mcpServers": {"slow": server}}, indent=2)
     )
 
 
@@ -90,13 +101,18 @@ AGENTS = [
         id="codex",
     ),
     pytest.param(
+        AgentOf(Gemini, "gemini", {"tool": "mcp_slow_gate"}, gemini_config, "mcp_slow_gate"),
+        marks=needs(GEMINI),
+        id="gemini",
+    ),
+    pytest.param(
         AgentOf(OpenCode, "opencode", {"tool": "slow_gate"}, opencode_config, "slow_gate"),
         marks=needs(OPENCODE),
         id="opencode",
     ),
 ]
 
-TOLD = AGENTS[:2]  # those whose hooks tell a wrapped call to its conversation
+BY_ONE = AGENTS[:2]  # those that are told after each victim alone, the others after all of them
 
 
 @pytest.fixture
@@ -117,15 +133,15 @@ def peer(tmp_path: Path) -> Iterator[Peer]:
 
 
 @contextmanager
-def conversation(of: AgentOf, agent: Any, model: Model) -> Iterator[Prompt]:
-    """Gives prompts to one session, which is offered the tool."""
+def conversation(of: AgentOf, agent: Any, model: Model, *, again: bool = False) -> Iterator[Prompt]:
+    """Gives prompts to one session, which is offered the tool. `again`: to the one of before."""
     if of.talks:
         more = ("--allowedTools=Bash,mcp__meantime,mcp__slow",) if of.kind is ClaudeCode else ()
         with agent.session(*more) as prompt:
             greet(model, prompt, of.offered)
             yield prompt
         return
-    turns = 0
+    turns = int(again)
 
     def turn(text: str) -> None:
         nonlocal turns
@@ -171,8 +187,14 @@ def test_without_the_wrap_an_agent_waits_until_it_gives_up(
     assert peer.lines("calls") == ["gate m"]
 
 
-@pytest.mark.parametrize("victim", ["nobody", "wrap", "server", "daemon"])
-@pytest.mark.parametrize("of", TOLD)
+CASES = [
+    pytest.param(*one.values, victim, marks=one.marks, id=f"{one.id}-{victim}")
+    for one in AGENTS
+    for victim in (["nobody", "wrap", "server", "daemon"] if one in BY_ONE else ["nobody"])
+]
+
+
+@pytest.mark.parametrize(("of", "victim"), CASES)
 def test_with_the_wrap_an_agent_goes_on_and_is_told_once(
     of: AgentOf, victim: str, person: Person, model: Model, peer: Peer
 ):
@@ -197,6 +219,31 @@ def test_with_the_wrap_an_agent_goes_on_and_is_told_once(
     lost = victim in ("server", "daemon")
     assert ("through m" in model.turns[-1].text) is not lost
     assert ("lost" in model.turns[-1].text) is lost
+    assert peer.lines("calls") == ["gate m"], "it was sent once"
+
+
+@pytest.mark.parametrize("of", [one for one in AGENTS if one not in BY_ONE])
+def test_with_everything_killed_the_same_conversation_is_told_once(
+    of: AgentOf, person: Person, model: Model, peer: Peer
+):
+    agent = of.kind(person, model)
+    of.configure(agent, peer.command())
+    wrap(agent, of.name)
+    with conversation(of, agent, model) as prompt:
+        before = len(model.turns)
+        prompt(script({**of.call, "arguments": {"mark": "m"}}, {"text": "It runs."}))
+        asked(model, before + 2)
+        (task,) = [one["id"] for one in person.json("ps", "-a")["tasks"]]
+        for victim in ("wrap", "server", "daemon"):
+            kill(victim, person, peer)
+    peer.open_gate()  # the agent is killed by now, or has ended: nobody is left
+    with conversation(of, agent, model, again=True) as prompt:
+        prompt(script({"text": "I am back."}, {"text": "I was told."}))
+        eventually(lambda: seen(model), lambda: model.turns[-1].text[-2_000:])
+        settled(person)
+    assert seen(model) == [f"{task}.1"]
+    assert "lost" in model.turns[-1].text
+    assert "through m" not in model.turns[-1].text
     assert peer.lines("calls") == ["gate m"], "it was sent once"
 
 

@@ -26,7 +26,7 @@ from meantime.integrations.mcp.tool_results import report_of, report_of_error
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Run, Task, Work
-from meantime.system import procfs
+from meantime.system import platform
 from meantime.testing import FakeClock
 
 JSON: Any = st.recursive(
@@ -148,9 +148,9 @@ def test_an_age_is_by_the_monotonic_clock(monkeypatch: pytest.MonkeyPatch):
     clock.jump(3600)
     assert remote_task.age_of(began, task, clock) == 0.0
     clock.jump(-3600)
-    for nothing in ("", "nonsense", f"{procfs.short_boot(12)}.x"):
+    for nothing in ("", "nonsense", f"{platform.short_boot(12)}.x"):
         assert remote_task.age_of(nothing, task, clock) == 40.0  # only the wall clock is left
-    monkeypatch.setattr(procfs, "boot", lambda: "another")
+    monkeypatch.setattr(platform, "boot", lambda: "another")
     assert remote_task.age_of(began, task, clock) == 40.0
 
 

@@ -12,6 +12,7 @@ from meantime.integrations.agent_host.inherited_env import inherited
 from meantime.integrations.guarded_process import GuardedProcess
 from meantime.ports.session import AgentSettings, Brief
 from meantime.system.append_file import append
+from meantime.system.platform.tree import children
 from meantime.system.process import Process, process
 
 INHERITED = ("HOME", "LANG", "PATH", "TERM")
@@ -58,9 +59,7 @@ class AgentSubprocess(GuardedProcess):
 
     def look(self) -> None:
         """Remembers who the agent is: should its guard be killed, nobody else would end it."""
-        with suppress(OSError):
-            children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-            self._agent = tuple(process(int(child)) for child in children) or self._agent
+        self._agent = tuple(map(process, children(self.pid))) or self._agent
 
     def kill(self) -> None:
         """At once. The agent's end is the sign for its guard to end all that it has started."""

@@ -124,7 +124,7 @@ def _keeping(agent: object) -> RawAgent[Any]:
 
 
 def equip(context: SessionContext, tools: TalkTools, middleware: NoticeMiddleware) -> None:
-    context.extend_tools(SOURCE, [function_tool(tool, tools) for tool in tools.declare()])
+    context.extend_tools(SOURCE, tools.made(function_tool))
     context.extend_middleware(SOURCE, middleware)
 
 

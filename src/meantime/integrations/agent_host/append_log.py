@@ -10,6 +10,8 @@ from typing import TypeVar
 
 import msgspec
 
+from meantime.system.platform import sync_file
+
 T = TypeVar("T")
 INTERRUPTED = "interrupted: what it did is not known"  # the result of a call that a crash or a stop cut off
 
@@ -36,7 +38,7 @@ class AppendLog:
         """Also over a power cut."""
         fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            os.fsync(fd)
+            sync_file(fd)
         finally:
             os.close(fd)
 

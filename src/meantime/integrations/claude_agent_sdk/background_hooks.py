@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from meantime.kernel.notices import Notice
 from meantime.kernel.work import Orderable
 from meantime.thread import Thread
 
+from .orphan_runs import end_orphans, owner_mark
 from .session_transcript import entries, joined, told_in_transcript
 
 SERVER = "meantime"
@@ -51,10 +53,28 @@ class Background:
             thread, functions, agents=agents, commands=commands, threshold=threshold, dialect=dialect
         )
         self._turn: Turn | None = None
+        self._looking: Future[None] | None = None  # for what a killed owner has left running
 
     def options(self, **given: Any) -> dict[str, Any]:
-        """Arguments for ClaudeAgentOptions: yours, with the tools and the hooks of this thread among them."""
-        return merged(given, self._tools, self._hooks())
+        """Arguments for ClaudeAgentOptions: yours, with the tools and the hooks of this thread among them.
+
+        Claude Code that a killed process has left running with them is ended: before this returns, or, where
+        an event loop runs, in a thread, before the first prompt is taken.
+        """
+        of = self._tools.thread.id
+        self._look(of)
+        env: dict[str, str] = {**(given.get("env") or {}), **owner_mark(of)}
+        return merged({**given, "env": env}, self._tools, self._hooks())
+
+    def _look(self, of: str) -> None:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            end_orphans(of)
+            return
+        thread = ThreadPoolExecutor(1)
+        self._looking = thread.submit(end_orphans, of)
+        thread.shutdown(wait=False)
 
     def _hooks(self) -> dict[str, Callable[[Any], Any]]:
         return {
@@ -65,6 +85,9 @@ class Background:
         }
 
     async def _prompted(self, given: HookInput) -> str:
+        if self._looking is not None:
+            await asyncio.wrap_future(self._looking)
+            self._looking = None
         await self._leave(failed=True)  # one that an error has cut off does not come to its end
         turn = self._turn = await self._tools.thread.turn().open()
         self._tools.verbs.begin(turn)

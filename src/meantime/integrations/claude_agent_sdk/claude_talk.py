@@ -24,7 +24,14 @@ from meantime.kernel.work import Orderable
 from meantime.thread import Thread
 
 from .background_hooks import merged, told
-from .session_transcript import ends_unanswered, entries, told_in_transcript, transcript_path
+from .orphan_runs import end_orphans, owner_mark
+from .session_transcript import (
+    ends_unanswered,
+    ends_with_notices,
+    entries,
+    told_in_transcript,
+    transcript_path,
+)
 
 GO_ON = "Continue from where you left off."
 
@@ -65,30 +72,53 @@ class Talk(FrameworkTalk):
         self._options = options
         own = str(uuid5(NAMESPACE_URL, f"meantime:{options.cwd or ''}:{thread.id}"))
         self.session = _uuid(session or options.resume or options.session_id or own)
+        self._entries: list[dict[str, Any]] = []  # of the transcript, as it was read last
+        self._has_looked = False  # for what a killed owner of the session has left running
 
     async def _kept(self) -> list[dict[str, Any]]:
-        return await asyncio.to_thread(lambda: entries(transcript_path(self.session, self._options.env)))
+        return await asyncio.to_thread(self._read)
+
+    def _read(self) -> list[dict[str, Any]]:
+        if not self._has_looked:
+            end_orphans(self.session)
+            self._has_looked = True
+        return entries(transcript_path(self.session, self._options.env))
 
     async def _told(self) -> Collection[str]:
-        return told_in_transcript(await self._kept())
+        self._entries = await self._kept()
+        return told_in_transcript(self._entries)
 
     async def _unanswered(self) -> bool:
-        return ends_unanswered(await self._kept())
+        return ends_unanswered(self._entries)
 
     async def _take(self, turn: Turn, fresh: Sequence[Notice], text: str | None, run: dict[str, Any]) -> Any:
+        options = replace(self._options, **run)
+        if ends_with_notices(self._entries) and (fresh or text is not None):
+            # Claude Code would put them behind what is said next, so they are answered first.
+            await self._run(options, [GO_ON], {})
         blocks = [notice.message().text for notice in fresh]
         if text is not None:
             blocks.append(text)
-        options = replace(self._options, **run)
+        return await self._run(options, blocks or [GO_ON], self._hooks(turn), composed=bool(fresh))
+
+    async def _run(
+        self,
+        options: ClaudeAgentOptions,
+        blocks: Sequence[str],
+        hooks: Mapping[str, Callable[[Any], Any]],
+        *,
+        composed: bool = False,
+    ) -> Any:
         exists = transcript_path(self.session, options.env) is not None
         options = replace(
             options,
             resume=self.session if exists else None,
             session_id=None if exists else self.session,
+            env={**options.env, **owner_mark(self.session)},
         )
         given = {field.name: getattr(options, field.name) for field in fields(options)}
-        hooked = ClaudeAgentOptions(**merged(given, self._tools, self._hooks(turn)))
-        ended = await _ended(hooked, prompt(blocks or [GO_ON], composed=bool(fresh)))
+        hooked = ClaudeAgentOptions(**merged(given, self._tools, hooks))
+        ended = await _ended(hooked, prompt(blocks, composed=composed))
         return ended.result if ended.structured_output is None else ended.structured_output
 
     def _hooks(self, turn: Turn) -> dict[str, Callable[[Any], Any]]:

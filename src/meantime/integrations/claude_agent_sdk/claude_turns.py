@@ -38,6 +38,7 @@ from meantime.ports.session import Brief, Hearer, Prompt, Turned
 
 from .claude_lines import ClaudeLines
 from .claude_talk import GO_ON
+from .orphan_runs import end_orphans, owner_mark
 from .session_record import ClaudeSession, forked, read_record, write_record
 from .session_transcript import config_folder, entries, last_prompt
 from .tool_choice import chosen_tools
@@ -93,6 +94,7 @@ class ClaudeTurn(FrameworkTurn):
         """Claude Code writes what was said."""
 
     async def _whole(self) -> Turned:
+        await asyncio.to_thread(end_orphans, self._record.id)
         options = self._options()
         self._record = _placed(self._record, options)
         write_record(self._path, self._record)
@@ -144,7 +146,7 @@ class ClaudeTurn(FrameworkTurn):
             **chosen_tools(given, tools),
             model=settings.model or given.model,
             cwd=record.cwd or given.cwd or self._brief.cwd,
-            env={**given.env, **self._brief.env},
+            env={**given.env, **self._brief.env, **owner_mark(record.id)},
             include_partial_messages=True,
             can_use_tool=given.can_use_tool or self._permitted,
             continue_conversation=False,

@@ -10,6 +10,8 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from meantime.system.platform import sync_file
+
 from .session_transcript import entries
 
 
@@ -47,7 +49,7 @@ def write_record(path: Path, record: ClaudeSession) -> None:
     with os.fdopen(fd, "wb") as file:
         file.write(msgspec.json.encode(record))
         file.flush()
-        os.fsync(file.fileno())
+        sync_file(file.fileno())
     fresh.replace(path)
 
 

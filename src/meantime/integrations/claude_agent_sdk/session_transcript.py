@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, cast
 
@@ -89,6 +90,12 @@ def ends_unanswered(kept: Iterable[dict[str, Any]]) -> bool:
     return isinstance(content, list) and any(
         block.get("type") == "tool_use" for block in cast("Any", content)
     )
+
+
+def ends_with_notices(kept: Sequence[dict[str, Any]]) -> bool:
+    """A hook has told something, and a crash cut the agent's answer off."""
+    last = takewhile(lambda entry: entry["type"] == "attachment", reversed(kept))
+    return bool(told_in_transcript(last))
 
 
 def last_prompt(kept: Iterable[dict[str, Any]]) -> str | None:

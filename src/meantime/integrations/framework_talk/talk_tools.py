@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from meantime.conversation.dialect_lookup import OWN, Wording
 from meantime.kernel.errors import InvalidInput, MeantimeError
@@ -12,6 +12,7 @@ from meantime.kernel.work import Orderable
 from meantime.thread import Thread
 from meantime.toolset.arguments import decoded
 
+T = TypeVar("T")
 THRESHOLD = 5.0  # seconds that a function may take before it goes on in the background
 SLOW = (
     "{name} takes longer and goes on in the background as task {id}. You are told when it ends. Do not poll "
@@ -63,12 +64,21 @@ class TalkTools:
         self._functions = {function.name: function for function in functions}
         self._threshold = threshold
         self.verbs = thread.toolset(dialect, agents=agents, commands=commands)
+        self._declared: list[DeclaredTool] = []
+        self._made: list[Any] = []
 
     def declare(self) -> list[DeclaredTool]:
         verbs = [DeclaredTool(tool.name, tool.description, tool.schema) for tool in self.verbs.declare()]
         return verbs + [
             DeclaredTool(name, one.description, one.schema) for name, one in self._functions.items()
         ]
+
+    def made(self, make: Callable[[DeclaredTool, TalkTools], T]) -> list[T]:
+        """The framework's own tools, by its one function: made again only where they have changed."""
+        declared = self.declare()
+        if declared != self._declared:
+            self._declared, self._made = declared, [make(tool, self) for tool in declared]
+        return list(self._made)
 
     async def call(self, name: str, given: Mapping[str, Any] | str, tool_call_id: str | None) -> str:
         """The answer for the model. Raises MeantimeError for a function that it called wrongly."""

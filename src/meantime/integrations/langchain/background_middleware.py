@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -84,21 +85,23 @@ class Background(AgentMiddleware[AgentState[Any], Any, Any]):
         update = placed(messages, told(turn.fresh(ids(messages))))
         return {"messages": update} if update else None
 
-    async def abefore_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
-        turn = await self._opened()
-        await turn.boundary()
-        came = turn.fresh(ids(state["messages"]))
-        return {"messages": told(came)} if came else None
-
     async def awrap_model_call(
         self,
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
-        reminder = await (await self._opened()).reminder()
+        """Tells what came in since the last request with this one; the answer is kept behind it. As a hook of
+        its own, before the model, that would be one more step of the graph for each request."""
+        turn = await self._opened()
+        await turn.boundary()
+        came = told(turn.fresh(ids(request.state["messages"]))) if turn.notices else []
+        if came:
+            request = request.override(messages=[*request.messages, *came])
+        reminder = await turn.reminder()
         if reminder:
             request = request.override(system_message=_extended(request.system_message, reminder))
-        return await handler(request)
+        response = await handler(request)
+        return replace(response, result=[*came, *response.result]) if came else response
 
     async def awrap_tool_call(
         self,

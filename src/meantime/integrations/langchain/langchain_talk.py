@@ -43,6 +43,8 @@ class Talk(FrameworkTalk):
 
     async def _told(self) -> Collection[str]:
         state = await self._agent.aget_state(self.config)
+        if state.tasks:  # it was cut off: what no checkpoint holds is dropped by the next run
+            state = await self._agent.aget_state(state.config)
         self._messages = cast("Sequence[AnyMessage]", state.values.get("messages", ()))
         return ids(self._messages)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, cast
 
 from meantime.kernel.errors import InvalidInput
@@ -11,20 +11,29 @@ from meantime.ports.wrapped_server import ServerEnd, WrapOrder, WrappedServer
 
 from .raw_stdio import RawStdio
 from .remote_task import needs_input, task_of
-from .servers import HttpServer, Server, StdioServer, checked
+from .servers import INHERITED, HttpServer, Server, StdioServer, checked
 from .tool_results import report_of, report_of_error
 
 NEVER = -1.0
+EVERY = "*"
+MOST_NAMES = 500  # characters of them in an error
 
 
 class RawServers:
     """Implements ports.wrapped_server.WrappedServers."""
 
-    def __init__(self, servers: Mapping[str, Any], threshold: float, thresholds: Mapping[str, float]) -> None:
-        """`thresholds` by server, or by "server/tool"; -1 is never."""
+    def __init__(
+        self,
+        servers: Mapping[str, Any],
+        threshold: float,
+        thresholds: Mapping[str, float],
+        learned: Collection[str] = (),
+    ) -> None:
+        """`thresholds` by server, or by "server/tool"; -1 is never. `learned`: servers, tools, or "*"."""
         self._servers = checked(servers)
         self._threshold = threshold
         self._thresholds = thresholds
+        self._learned = frozenset(learned)
 
     def start(self, order: WrapOrder, end: ServerEnd) -> WrappedServer:
         name, server = self._found(order)
@@ -49,7 +58,17 @@ class RawServers:
                 "--wrap needs a server.",
                 hint="Name one of [mcp.servers], or give a URL, or a command: --wrap -- my-server --flag.",
             )
+        if not order.is_command:
+            known = ", ".join(self._servers)[:MOST_NAMES] or "none"
+            text = f"There is no server {first!r} in [mcp.servers]."
+            raise InvalidInput(text, hint=f"There are: {known}. With --prefix a command cannot be given.")
         return "", StdioServer(command=list(order.words))
+
+    def configured(self, name: str, environ: Mapping[str, str]) -> WrapOrder | None:
+        if name not in self._servers:
+            return None
+        env = {known: environ[known] for known in INHERITED if known in environ}
+        return WrapOrder(words=(name,), cwd=environ.get("HOME", "/"), env=env)
 
     def task_id(self, answer: Any) -> str | None:
         return task_of(cast("Mapping[str, Any]", answer)) if isinstance(answer, Mapping) else None
@@ -65,3 +84,6 @@ class RawServers:
     def threshold(self, server: str, tool: str) -> float | None:
         own = self._thresholds.get(f"{server}/{tool}", self._thresholds.get(server, self._threshold))
         return None if own == NEVER else own
+
+    def learns(self, server: str, tool: str) -> bool:
+        return not self._learned.isdisjoint((EVERY, server, f"{server}/{tool}"))

@@ -63,6 +63,9 @@ class RawStdio:
         if not stdin.is_closing():
             stdin.write(line + b"\n")
 
+    def authorize(self, authorization: str) -> None:
+        pass
+
     def pause(self, paused: bool) -> None:
         if paused:
             self._flowing.clear()
@@ -104,7 +107,9 @@ class RawStdio:
         said = self._stderr.text
         more = f" It said: {said}" if said else ""
         if code == NO_PROGRAM:
-            return f"The program {self._command[0]!r} could not be started.{more}"
+            is_name = not self.name and len(self._command) == 1
+            also = " There is no server of this name in [mcp.servers]." if is_name else ""
+            return f"The program {self._command[0]!r} could not be started.{also}{more}"
         if code is None:
             return f"It closed its stdout.{more}"
         how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"

@@ -18,7 +18,7 @@ from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import Report
 from meantime.ports import clock as clocks
 from meantime.ports.clock import Clock
-from meantime.system.procfs import SHORTEST, short_boot
+from meantime.system.platform import SHORTEST, short_boot
 
 from .tool_results import report_of, report_of_error
 

@@ -16,6 +16,8 @@ from meantime.kernel.errors import InvalidInput
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
 MOST_SECONDS = 86_400.0
+# Variables of ours that a server inherits where no host gives it an environment.
+INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 
 
 # -- what each field must be

@@ -73,9 +73,8 @@ class Talk(FrameworkTalk):
             given.append(user(text))
         config: RunConfig = run.pop("run_config", None) or RunConfig()
         injected = InjectedNotices(self, turn, config.call_model_input_filter)
-        tools = [function_tool(tool, self._tools) for tool in self._tools.declare()]
         result = await Runner.run(
-            self._agent.clone(tools=[*self._agent.tools, *tools]),
+            self._agent.clone(tools=[*self._agent.tools, *self._tools.made(function_tool)]),
             given,
             session=self.session,
             run_config=replace(config, call_model_input_filter=injected),

@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
+from meantime.integrations.agent_host.marked_processes import end_marked, signal_group
 from meantime.system.atomic_file import replace_file
 from meantime.system.origin import ELSEWHERE, Origin
+from meantime.system.platform import writes_into
 from meantime.system.process import Process, process
 
 from .errors import Away, Denied, NotStarted
-from .marked_processes import end_marked, signal_group
 
 if TYPE_CHECKING:
     from .wire.api_client import ApiClient
@@ -185,10 +186,7 @@ def remembered(folder: Path) -> AccountRecord | None:
 
 def _writes_into(process: Process, out: Path) -> bool:
     """For older records: our server has the file open to which it says where it listens."""
-    try:
-        return process.is_alive and os.path.samefile(f"/proc/{process.pid}/fd/1", out)
-    except OSError:
-        return False
+    return process.is_alive and writes_into(process.pid, out)
 
 
 async def end_left(folder: Path) -> None:
@@ -207,7 +205,7 @@ async def end(record: AccountRecord) -> None:
         if asyncio.get_running_loop().time() > until:
             signal_group(record.process, signal.SIGKILL)
         await asyncio.sleep(PAUSE)
-    end_marked(f"{MARK}={record.mark}")
+    end_marked(MARK, record.mark)
 
 
 async def _answers(url: str, password: str) -> bool:

@@ -1,4 +1,5 @@
-"""Pydantic AI agents: as working agents (`turns`), and as the side that talks and is told (`tools`, `Talk`).
+"""Pydantic AI agents: as working agents (`turns`), as the side that talks and is told (`tools`, `Talk`), and
+with steps that are recorded (`Durability`, `durable_run`).
 
 Nothing here loads Pydantic AI before its first use.
 """
@@ -8,11 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from meantime.integrations.pydantic_ai.durability import Durability, durable_run
     from meantime.integrations.pydantic_ai.talk import Talk
     from meantime.integrations.pydantic_ai.task_tools import tools
 
-__all__ = ["Talk", "tools"]
-_HOME = {"Talk": "talk", "tools": "task_tools"}
+__all__ = ["Durability", "Talk", "durable_run", "tools"]
+_HOME = {"Durability": "durability", "Talk": "talk", "durable_run": "durability", "tools": "task_tools"}
 
 
 def __getattr__(name: str) -> Any:

@@ -12,6 +12,7 @@ from pydantic_ai import ModelRequestNode
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 
+from meantime.conversation.dialect_lookup import OWN, Wording
 from meantime.conversation.turn import Turn
 from meantime.integrations.framework_talk.framework_talk import FrameworkTalk, told_in
 from meantime.integrations.framework_talk.talk_tools import THRESHOLD, Function, TalkTools
@@ -27,7 +28,7 @@ from .task_tools import TaskTools
 class Talk(FrameworkTalk):
     """One conversation: `say` takes a turn, `woken` gives what the agent says by itself.
 
-    functions, agents, commands, threshold: the tools it gets; see `tools`.
+    functions, agents, commands, threshold, dialect: the tools it gets; see `tools`.
     history: a file in which its messages are kept; a restart goes on with them, and tells nothing twice.
     """
 
@@ -40,9 +41,14 @@ class Talk(FrameworkTalk):
         commands: Callable[..., Orderable[Any]] | None = None,
         threshold: float | None = THRESHOLD,
         history: str | os.PathLike[str] | None = None,
+        dialect: Wording = OWN,
     ) -> None:
         _check(agent)
-        super().__init__(TalkTools(thread, functions, agents=agents, commands=commands, threshold=threshold))
+        super().__init__(
+            TalkTools(
+                thread, functions, agents=agents, commands=commands, threshold=threshold, dialect=dialect
+            )
+        )
         self._agent = agent
         self._toolset = TaskTools(self._tools)
         self._record = None if history is None else MessageLog(Path(history))

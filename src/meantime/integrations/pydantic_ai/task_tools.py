@@ -10,6 +10,7 @@ from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
+from meantime.conversation.dialect_lookup import OWN, Wording
 from meantime.integrations.framework_talk.talk_tools import THRESHOLD, DeclaredTool, Function, TalkTools
 from meantime.kernel.errors import MeantimeError
 from meantime.kernel.work import Orderable
@@ -24,6 +25,7 @@ def tools(
     agents: Sequence[str] | Mapping[str, str] | None = None,
     commands: Callable[..., Orderable[Any]] | None = None,
     threshold: float | None = THRESHOLD,
+    dialect: Wording = OWN,
 ) -> TaskTools:
     """A toolset for `Agent(…, toolsets=[…])`.
 
@@ -32,8 +34,11 @@ def tools(
     agents: those that may be started, by name, or a mapping that says what each is for; empty is any,
         None is none.
     commands: `Shell`, where the agent may start commands; None is not.
+    dialect: the words of the tools.
     """
-    return TaskTools(TalkTools(thread, functions, agents=agents, commands=commands, threshold=threshold))
+    return TaskTools(
+        TalkTools(thread, functions, agents=agents, commands=commands, threshold=threshold, dialect=dialect)
+    )
 
 
 class TaskTools(AbstractToolset[Any]):
@@ -45,9 +50,9 @@ class TaskTools(AbstractToolset[Any]):
         return f"meantime-{self._shared.thread.id}"
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        return {tool.name: self._tool(tool) for tool in self._shared.declare()}
+        return {tool.tool_def.name: tool for tool in self._shared.made(self._tool)}
 
-    def _tool(self, tool: DeclaredTool) -> ToolsetTool[Any]:
+    def _tool(self, tool: DeclaredTool, tools: TalkTools) -> ToolsetTool[Any]:
         made = ToolDefinition(
             name=tool.name, description=tool.description, parameters_json_schema=tool.schema
         )

@@ -18,6 +18,7 @@ from doing import TOOLS, added, call
 from speaking import MODERN, START, answers, cancelled, deaf, line, log, write
 from working import ask_task, push_tasks
 
+NEWEST = "2025-11-25"  # with a handshake
 CACHE = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 
 
@@ -61,7 +62,8 @@ def take(message: dict[str, Any]) -> None:
     elif method == "initialize" and not MODERN:
         if START == "silent":
             return
-        version = "1999-01-01" if START == "version" else "2025-11-25"
+        newest = "1999-01-01" if START == "version" else NEWEST
+        version = min(newest, params.get("protocolVersion", newest))  # a client may know an older one only
         write(
             {
                 "id": id,

@@ -17,13 +17,14 @@ from meantime.integrations.mcp.raw_stdio import MOST_BYTES, pass_on
 from meantime.integrations.mcp.servers import HttpServer
 from meantime.integrations.mcp.sse_events import SseEvents
 from meantime.ports.event_loop import BackgroundTasks
-from meantime.ports.wrapped_server import ServerEnd, ServerFull
+from meantime.ports.wrapped_server import LoginChallenge, ServerEnd, ServerFull
 
 TIMEOUTS = httpx2.Timeout(30.0, read=None)  # a tool takes as long as it takes
 MOST_POSTS = 1_000  # requests of HTTP at once
 TRIES = 5  # to take up a stream that was cut
 CLOSES = 2.0  # seconds to say that the session is over
 SHOWN = 300  # bytes of a body that came with an error status
+MOST_CHALLENGE = 65_536  # bytes of one that asks for a login, for a host that can make it
 VERSION = "io.modelcontextprotocol/protocolVersion"  # in the _meta of requests that have no handshake
 CANCELLED = "notifications/cancelled"
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -79,13 +80,17 @@ class RawHttp:
         self._flowing.set()
         self._posts = BackgroundTasks()
         self._without_handshake: dict[int | str, asyncio.Task[None]] = {}  # requests of that protocol, by id
-        self._queue: asyncio.Queue[bytes] = asyncio.Queue()
+        self._queue: asyncio.Queue[tuple[bytes, dict[str, str]]] = asyncio.Queue()
+        self._login: dict[str, str] = {}  # the host's, in place of the configured one
         self._sender = self._posts.start(self._send_all())
 
     def send(self, line: bytes) -> None:
         if self._queue.qsize() + len(self._posts) >= MOST_POSTS:
             raise ServerFull
-        self._queue.put_nowait(line)
+        self._queue.put_nowait((line, self._login))
+
+    def authorize(self, authorization: str) -> None:
+        self._login = {"authorization": authorization} if authorization else {}
 
     def pause(self, paused: bool) -> None:
         if paused:
@@ -99,28 +104,28 @@ class RawHttp:
         if "mcp-session-id" in self._session:
             with suppress(httpx2.HTTPError, TimeoutError):
                 async with asyncio.timeout(CLOSES):
-                    await self._client.delete(self._server.url, headers=self._session)
+                    await self._client.delete(self._server.url, headers={**self._session, **self._login})
         await self._client.aclose()
 
     async def _send_all(self) -> None:
         """Requests run side by side. A notification or an answer is with the server before the next line."""
         while True:
-            line = await self._queue.get()
+            line, login = await self._queue.get()
             try:
                 message = msgspec.json.decode(line, type=Outgoing)
             except msgspec.MsgspecError:
                 continue
             if message.id is not None and message.method and message.method != "initialize":
-                self._begin(line, message, message.id)
+                self._begin(line, message, message.id, login)
             elif message.method == CANCELLED and self._cut(message):
                 continue
             else:
-                await self._post(line, message)
+                await self._post(line, message, login)
             if message.method == "notifications/initialized":
                 self._posts.start(self._listen())
 
-    def _begin(self, line: bytes, message: Outgoing, id: int | str) -> None:
-        posting = self._posts.start(self._post(line, message))
+    def _begin(self, line: bytes, message: Outgoing, id: int | str, login: dict[str, str]) -> None:
+        posting = self._posts.start(self._post(line, message, login))
         if message.headers():
             self._without_handshake[id] = posting
             posting.add_done_callback(lambda _: self._without_handshake.pop(id, None))
@@ -134,8 +139,8 @@ class RawHttp:
             return posting is not None and posting.cancel()
         return False
 
-    async def _post(self, line: bytes, message: Outgoing) -> None:
-        headers = {**ACCEPT, **self._session, **message.headers()}
+    async def _post(self, line: bytes, message: Outgoing, login: dict[str, str]) -> None:
+        headers = {**ACCEPT, **self._session, **message.headers(), **login}
         id = message.id if message.method else None
         try:
             request = self._client.build_request("POST", self._server.url, content=line, headers=headers)
@@ -165,13 +170,21 @@ class RawHttp:
             self._refuse(id, "The server does not know the session any more.")
             self._gone("It does not know the session any more.")
         elif response.status_code >= 400 and not _is_answer(body):
-            shown = bytes(body)[:SHOWN].decode("utf-8", "replace").strip()
-            login = LOGIN if response.status_code in (401, 403) else ""
-            self._refuse(id, f"The server answered with HTTP {response.status_code}. {login}{shown}".strip())
+            self._refused(response, body, id)
         elif body and id is not None:
             if method == "initialize":
                 self._note_version(body)
             pass_on(body, self._end)
+
+    def _refused(self, response: httpx2.Response, body: bytes, id: int | str | None) -> None:
+        status = response.status_code
+        shown = bytes(body)[:SHOWN].decode("utf-8", "replace").strip()
+        if status in (401, 403):
+            why = f"The server answered with HTTP {status}. {LOGIN}{shown}".strip()
+            header = response.headers.get("www-authenticate", "")
+            self._end.on_challenge(id, LoginChallenge(status, header, bytes(body)[:MOST_CHALLENGE]), why)
+        else:
+            self._refuse(id, f"The server answered with HTTP {status}. {shown}".strip())
 
     def _note_version(self, body: bytes) -> None:
         with suppress(msgspec.MsgspecError, KeyError, TypeError):
@@ -189,7 +202,12 @@ class RawHttp:
                 break
             await asyncio.sleep(events.retry)
             with suppress(httpx2.HTTPError):
-                headers = {"accept": "text/event-stream", "last-event-id": events.last_id, **self._session}
+                headers = {
+                    "accept": "text/event-stream",
+                    "last-event-id": events.last_id,
+                    **self._session,
+                    **self._login,
+                }
                 async with self._client.stream("GET", self._server.url, headers=headers) as again:
                     if again.status_code >= 400:
                         break
@@ -217,7 +235,7 @@ class RawHttp:
         """The stream for what the server says by itself. Many servers have none."""
         events = SseEvents(MOST_BYTES, IdScan)
         for _ in range(TRIES):
-            headers = {"accept": "text/event-stream", **self._session}
+            headers = {"accept": "text/event-stream", **self._session, **self._login}
             if events.last_id:
                 headers["last-event-id"] = events.last_id
             with suppress(httpx2.HTTPError):

@@ -13,11 +13,10 @@ from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adap
 
 from meantime.integrations.guarded_process import GuardedProcess
 from meantime.integrations.mcp.id_scan import IdScan
-from meantime.integrations.mcp.servers import StdioServer
+from meantime.integrations.mcp.servers import INHERITED, StdioServer
 from meantime.integrations.mcp.stderr_tail import StderrTail
 from meantime.system.line_splitter import LineSplitter, StreamLines
 
-INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 MOST_BYTES = 32 << 20  # of one message
 MOST_WAITING = 64 << 20  # bytes that it has not read yet
 

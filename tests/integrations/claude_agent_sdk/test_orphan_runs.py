@@ -1,0 +1,133 @@
+"""Claude Code whose owner was killed is ended before its session is resumed; that of others is not, and no
+command of Meantime."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from meantime.integrations.agent_host.marked_processes import kill_all
+from meantime.integrations.claude_agent_sdk.orphan_runs import end_orphans, owner_mark
+from meantime.integrations.guarded_process import GuardedProcess
+from meantime.system.platform import stat
+from meantime.system.process import Process, process
+from meantime.system.process_marks import CLAUDE, COMMAND
+
+OWNER = """
+import os, subprocess, sys
+from meantime.integrations.claude_agent_sdk.orphan_runs import owner_mark
+env = {**os.environ, **owner_mark("a b")}
+for line in sys.argv[1:]:
+    run = subprocess.Popen(["env", *filter(None, [line]), "sleep", "60"], env=env, stdout=subprocess.DEVNULL)
+    print(run.pid, flush=True)
+run.wait()
+"""
+
+
+class Owner:
+    """A process that has started some with its mark, each with another variable."""
+
+    def __init__(self, *variables: str, **own: str) -> None:
+        program = [sys.executable, "-c", OWNER, *variables]
+        env = {**os.environ, **own}
+        self._process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True, env=env)
+        assert self._process.stdout is not None
+        self._said = self._process.stdout
+        self.runs = [process(int(self._said.readline())) for _ in variables]
+        for run in self.runs:
+            while program_of(run) != "sleep":  # until it has become another program it has other variables
+                assert run.is_alive
+                time.sleep(0.005)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def close(self) -> None:
+        kill_all([run for run in self.runs if run.is_alive])
+        self._said.close()
+
+
+def program_of(run: Process) -> str:
+    found = stat(run.pid)
+    return found.name if found else ""
+
+
+@pytest.fixture
+def owner() -> Iterator[Callable[..., Owner]]:
+    made: list[Owner] = []
+
+    def make(*variables: str, **own: str) -> Owner:
+        made.append(Owner(*variables, **own))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.kill()
+        each.close()
+
+
+def test_only_runs_whose_owner_is_gone_are_ended(owner: Callable[..., Owner]):
+    killed = owner("")
+    (run,) = killed.runs
+    end_orphans("a b")
+    assert run.is_alive, "its owner lives"
+    killed.kill()
+    end_orphans("a")
+    assert run.is_alive, "it is of another session"
+    end_orphans("a b")
+    assert not run.is_alive
+
+
+@pytest.mark.behaviour("P4")
+def test_a_command_of_meantime_that_was_started_from_inside_goes_on(owner: Callable[..., Owner]):
+    killed = owner("", f"{COMMAND}=/home/commands/build@1:2")
+    killed.kill()
+    end_orphans("a b")
+    assert [run.is_alive for run in killed.runs] == [False, True]
+
+
+@pytest.mark.behaviour("P4")
+def test_an_owner_that_is_a_command_itself_leaves_orphans_too(owner: Callable[..., Owner]):
+    killed = owner("", f"{COMMAND}=/home/commands/build@1:2", **{COMMAND: "/home/commands/talk@1:1"})
+    killed.kill()
+    end_orphans("a b")
+    assert [run.is_alive for run in killed.runs] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "mark", ["", "nonsense", "1 2 3", "1 2 boot", "one 2 boot 0 a b", "1 two boot 0 a b"]
+)
+def test_a_mark_that_says_nothing_is_ignored(owner: Callable[..., Owner], mark: str):
+    killed = owner(f"{CLAUDE}={mark}", "")
+    killed.kill()
+    end_orphans("a b")
+    assert [run.is_alive for run in killed.runs] == [True, False]
+
+
+def test_a_mark_of_this_process_is_of_a_living_owner():
+    run = subprocess.Popen(["sleep", "60"], env={**os.environ, **owner_mark("mine")})
+    try:
+        end_orphans("mine")
+        assert run.poll() is None
+    finally:
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+
+
+@pytest.mark.anyio
+async def test_a_server_that_the_daemon_holds_has_no_such_mark():
+    env = {"PATH": os.environ["PATH"], CLAUDE: "1 2 boot 0 a b", "OTHER": "is kept"}
+    server = await GuardedProcess.start(["env"], env, None, lambda said: None)
+    try:
+        said = (await server.stdout.read()).decode()
+    finally:
+        await server.close()
+    assert "OTHER=is kept" in said
+    assert CLAUDE not in said
