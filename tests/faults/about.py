@@ -26,6 +26,9 @@ ABOUT = {
     "mcp-servers": "MCP servers answer twice, never, late, too much, or with nonsense.",
     "wrap": "A host, its wrap, the daemon and the wrapped server are killed at swept moments of a call: "
     "before the server has it, while it runs, around its answer, in the background, and around its telling.",
+    "adapters": "A conversation through each framework's adapter is killed twenty times: when it is woken, "
+    "while the model is asked, in a tool call, while the framework saves, between the model's answer and the "
+    "ack. A record outside has what each request showed the model.",
     "scarce": "The daemon has no descriptors left.",
     "full": "The disk of the daemon's home is really full.",
     "workers-memory": "2,000 functions and commands at three workers, each a process; a fifth of all "

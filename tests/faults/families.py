@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from . import (
+    adapters,
     agentruns,
     damage,
     disk,
@@ -23,12 +24,14 @@ from . import (
     posts,
     power,
     quiet,
+    reminders,
     scarce,
     schedules,
     strace,
     toolcalls,
     verbs,
     versions,
+    watches,
     wraps,
 )
 from .judge import Tally
@@ -86,6 +89,25 @@ FAMILIES = (
     Family("mcp-servers", "hostile MCP servers", mcp_servers.run, (0,), (3,), slow=True),
     Family("wrap", "kill of host, wrap, daemon, wrapped server", wraps.run, (6, 12), (2, 3), slow=True),
     Family("notify", "kill while work tells before its end", notifications.run, (10, 5), (2, 2), slow=True),
+    Family("watch", "kill while watches find something", watches.run, (10, 6), (2, 2), slow=True),
+    Family(
+        "adapters",
+        "kill of agents of frameworks that talk",
+        adapters.run,
+        (20,),
+        (2,),
+        adapters.missing,
+        slow=True,
+    ),
+    Family(
+        "remind",
+        "kill while reminders are set, come and are cancelled",
+        reminders.run,
+        (40, 10, 4),
+        (2, 2, 2),
+        strace.missing,
+        slow=True,
+    ),
     Family("scarce", "a daemon without descriptors", scarce.run, (8,), (2,)),
     Family("damage", "damage to every file of a ledger", damage.run, (520,), (8,)),
     Family(

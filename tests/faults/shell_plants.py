@@ -9,8 +9,9 @@ from meantime.runners.shell import launcher, orphan_processes
 from meantime.runners.shell.command_start import CommandStart
 from meantime.runners.shell.shim import cells
 from meantime.runners.shell.shim_watch import End, ShimWatch
+from meantime.system.platform import ProcessHandle
 
-_BEGIN = "from shim.zygote import main"
+_BEGIN = "from meantime.runners.shell.shim.zygote import main"
 
 
 def in_the_shims(code: str) -> str:
@@ -22,10 +23,10 @@ def in_the_shims(code: str) -> str:
 
 GROUP_ONLY = """
 import os, signal
-from shim import process_tree as tree
+from meantime.runners.shell.shim import process_tree as tree
 def strike(of, number):
     for pid, (_, group) in tree.descendants(of).items():
-        if pid == group and tree.stat(pid)[1] == str(of).encode() and tree.stat(pid)[3] == tree.stat(pid)[2]:
+        if pid == group and tree.facts(pid)[0] == of and os.getsid(pid) == group:
             first.append(pid)
     try: os.killpg(first[0], number)
     except (OSError, IndexError): pass
@@ -77,8 +78,8 @@ def pid_alone() -> None:
     def begin(self: ShimWatch) -> None:
         state = self.look()
         assert state is not None
-        self._held = os.pidfd_open(state[cells.SHIM_PID])
-        self._loop.add_reader(self._held, lambda: self.finish(End.GONE))
+        self._held = ProcessHandle(state[cells.SHIM_PID])
+        self._held.on_exit(self._loop, lambda: self.finish(End.GONE))
         self._resolve(self.begun)
 
     ShimWatch.is_alive = lambda self: _exists((self.look() or [0] * 9)[cells.SHIM_PID])  # type: ignore

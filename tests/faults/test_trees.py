@@ -7,20 +7,22 @@ import random
 import pytest
 
 from meantime.runners.shell import launcher
+from meantime.system import bare_python
 
 from . import hostile, preload, trees
 
 LEADERLESS = ("leader", "fork leader", "leader fork", "fork setsid leader fork ignore")
 BARE = ("bare", "fork bare", "ignore bare fork bare", "env -i", "env -i &")
-BLIND = """
-import sys; sys.path.insert(0, sys.argv[1])
-from shim import process_tree as tree
+BLIND = f"""
+{bare_python.BEGIN}
+from meantime.runners.shell.shim import process_tree as tree
 looks, look = [0], tree.descendants
 def descendants(of):
     looks[0] += 1
-    return look(of) if looks[0] % 3 == 0 else {}
+    return look(of) if looks[0] % 3 == 0 else {{}}
 tree.descendants = descendants
-from shim.zygote import main; main(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+from meantime.runners.shell.shim.zygote import main
+main(int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
 """
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import meantime
-from meantime import Agent, Call, Meantime, Notice, Settings, Shell, Thread, Tool, blocking
+from meantime import Agent, Call, Meantime, Notice, Settings, Shell, Thread, Tool, Watch, blocking
 from meantime.dialects import names
 from meantime.ports.dialect import Offer
 from meantime.ports.dialect import Tool as DialectTool
@@ -18,14 +18,20 @@ from meantime.ports.dialect import Tool as DialectTool
 from .verb_values import Agreeable, Maker, kept, never, noop
 
 KINDS = ("memory", "sqlite", "linked", "memory", "blocking")
-CONSTRUCTED = (Agent, Call, Shell, Tool)
+CONSTRUCTED = (Agent, Call, Shell, Tool, Watch)
 # Every class whose objects are held has a blocking twin.
 HELD = (*(getattr(meantime, name) for name in vars(blocking)["__all__"] if name[0].isupper()), Notice)
 QUICK = Settings(stop_grace=0.02, stop_deadline=0.05, reconcile_every=0.5)
 FUNCTIONS = {"background": meantime.background, "dialect": meantime.dialect, "current": meantime.current}
 PORTS = {"clock", "store", "runners"}  # code of the caller's own, which is called as it is
 DIALECTS = names()
-WORK = {"Agent": Agent("a", "b"), "Call": Call(noop), "Shell": Shell("true"), "Tool": Tool("a/b")}
+WORK = {
+    "Agent": Agent("a", "b"),
+    "Call": Call(noop),
+    "Shell": Shell("true"),
+    "Tool": Tool("a/b"),
+    "Watch": Watch(port=1),
+}
 
 
 def every_tool() -> list[tuple[str, DialectTool]]:

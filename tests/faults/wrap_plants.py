@@ -31,6 +31,8 @@ def crossed_ids() -> None:
 
 def sent_again() -> None:
     """A server that is started again gets the calls that the one before it had."""
+    from msgspec import Raw
+
     from meantime.surfaces.wrap.held_server import HeldServer
 
     send, greeted = HeldServer.send, HeldServer.greeted
@@ -41,10 +43,11 @@ def sent_again() -> None:
             kept.append(line)
         return send(self, line, method)
 
-    def again(self: HeldServer) -> None:
-        greeted(self)
+    def again(self: HeldServer, error: Raw) -> str:
+        why = greeted(self, error)
         for line in kept:
             send(self, line)
+        return why
 
     HeldServer.send, HeldServer.greeted = keeping, again  # type: ignore[method-assign]
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from meantime import NotFound
 from meantime.kernel.change import Disposition, Facts, decide, ending, notify, notify_waiting
-from meantime.kernel.event_notices import MINUTE, MOST_KEPT, MOST_TEXT, NoticeRate, wait_for
+from meantime.kernel.event_notices import MINUTE, MOST_KEPT, MOST_TEXT, NoticeRate, one, wait_for
 from meantime.kernel.lifecycle import ENDED, Status
 from meantime.kernel.model import Completed, EventTally, Task
 from meantime.kernel.notice_sources import SourceKind
@@ -23,7 +23,7 @@ RATE = NoticeRate()
 
 
 def told(task: Task, text: str, now: float, *, joins: bool = True) -> tuple[Task, Notice | None]:
-    change = notify(task, text, now, RATE, joins=joins)
+    change = notify(task, one(text), now, RATE, joins=joins)
     body = change.notices[0].body if change.notices else None
     return change.task, None if body is None else Notice(change.task, 1, "n0nce", body=body)
 
@@ -90,9 +90,16 @@ def test_a_clock_that_is_set_back_delays_nothing():
     assert wait_for(tally, RATE, 100.0) == 0.0
 
 
+def test_a_rate_of_less_than_one_a_minute_is_kept():
+    rarely = NoticeRate(seconds=3_600.0)
+    tally = EventTally(seq=2, recent=(900.0, 1_000.0))
+    assert wait_for(tally, rarely, 1_000.0 + 2 * MINUTE) == 3_600.0 - 2 * MINUTE
+    assert wait_for(tally, rarely, 1_000.0 + 3_600.0) == 0.0
+
+
 @pytest.mark.parametrize("status", sorted(ENDED))
 def test_an_ended_run_has_nothing_more_to_tell(status: Status):
-    change = notify(make_task(status), "late", 100.0, RATE, joins=True)
+    change = notify(make_task(status), one("late"), 100.0, RATE, joins=True)
     assert (change.writes, change.disposition) == (False, Disposition.ALREADY_ENDED)
 
 
@@ -109,7 +116,7 @@ def test_no_event_is_lost_and_no_rate_exceeded(steps: list[tuple[float, bool]], 
     for passes, leases in steps:
         now += passes
         is_leased = is_leased or leases
-        change = notify(task, "event", now, rate, joins=not is_leased)
+        change = notify(task, one("event"), now, rate, joins=not is_leased)
         task = change.task
         for draft in change.notices:
             assert draft.body is not None

@@ -23,7 +23,6 @@ async def told(thread: Thread) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.in_process("a function at a worker cannot")
 async def test_a_function_tells_before_it_ends(thread: Thread) -> None:
     job = Job()
 
@@ -40,7 +39,6 @@ async def test_a_function_tells_before_it_ends(thread: Thread) -> None:
     assert await told(thread) == [("ending", "all of it")]
 
 
-@pytest.mark.in_process("a function at a worker cannot")
 async def test_an_idle_conversation_is_woken_by_it(thread: Thread) -> None:
     job = Job()
 
@@ -56,7 +54,6 @@ async def test_an_idle_conversation_is_woken_by_it(thread: Thread) -> None:
     job.finish()
 
 
-@pytest.mark.in_process("a function at a worker cannot")
 async def test_a_function_on_a_thread_can_tell_as_well(thread: Thread) -> None:
     def work() -> str:
         return asyncio.run(current().notify("from a thread"))
@@ -66,7 +63,6 @@ async def test_a_function_on_a_thread_can_tell_as_well(thread: Thread) -> None:
     assert await told(thread) == [("event", "from a thread"), ("ending", "sent")]
 
 
-@pytest.mark.in_process("a function at a worker cannot")
 async def test_a_flood_is_told_together_and_no_event_is_left_out(thread: Thread) -> None:
     async def work() -> None:
         for number in range(100):
@@ -80,6 +76,23 @@ async def test_a_flood_is_told_together_and_no_event_is_left_out(thread: Thread)
         assert (events[0].first, events[-1].text) == ("event 0", "event 99")
         assert len(events) <= 3
         await turn.ack()
+
+
+@pytest.mark.embedded
+async def test_events_that_join_a_notice_nobody_was_given_are_sent_with_it(clock: FakeClock) -> None:
+    job = Job()
+    async with Meantime.open(":memory:", clock=clock) as mt:
+        thread = mt.thread("conv-1")
+        handle = await thread.start(Call(job.work))
+        for text in ("first", "second", "third"):
+            assert await thread.notify(handle, text) == "sent"
+        async with thread.turn() as turn:
+            (notice,) = turn.notices
+            assert notice.body is not None
+            assert (notice.body.count, notice.body.first, notice.text) == (3, "first", "third")
+            assert await thread.notify(handle, "fourth") == "waiting"
+            await turn.ack()
+        job.finish()
 
 
 @pytest.mark.embedded
@@ -106,6 +119,23 @@ async def test_what_waits_is_told_when_its_time_has_come(clock: FakeClock) -> No
             assert (notice.body.count, notice.body.first, notice.text) == (2, "second", "third")
             await turn.ack()
         job.finish()
+
+
+@pytest.mark.embedded
+async def test_an_ending_tells_what_waits_and_leaves_no_alarm(clock: FakeClock) -> None:
+    job = Job()
+    rarely = Settings(notices=NoticeRate(seconds=86_400.0))
+    async with Meantime.open(":memory:", clock=clock, settings=rarely) as mt:
+        thread = mt.thread("conv-1")
+        handle = await thread.start(Call(job.work))
+        await thread.notify(handle, "first")
+        assert await told(thread) == [("event", "first")]
+        assert await thread.notify(handle, "second") == "waiting"
+        assert 86_400.0 in clock.due_in
+        job.finish("all of it")
+        await handle.wait()
+        assert await told(thread) == [("event", "second"), ("ending", "all of it")]
+        assert 86_400.0 not in clock.due_in
 
 
 @pytest.mark.in_process("a function at a worker goes on without its owner")

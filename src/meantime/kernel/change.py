@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .event_notices import NoticeRate, flush, send
+from .event_notices import Events, NoticeRate, flush, is_heard, send
 from .lifecycle import ENDED, Move, Status, after
 from .model import (
     Cancelled,
@@ -150,11 +150,18 @@ def amend(task: Task, now: float, *, event: str = "", durable: bool = False, **f
     return Change(new, task.version, event=said, durable=durable)
 
 
-def notify(task: Task, text: str, now: float, rate: NoticeRate, *, joins: bool) -> Change:
-    """An event that the thread is told of before the run ends. An ended run has nothing more to tell."""
+def notify(
+    task: Task, events: Events, now: float, rate: NoticeRate, *, joins: bool, cursor: Json = None
+) -> Change:
+    """Events that the thread is told of before the run ends. An ended run has nothing more to tell. A worker
+    numbers its events, because it repeats them: each number is recorded once. `cursor`: of a watch, how far
+    it has looked for them."""
     if task.status in ENDED:
         return Change(task, -1, Disposition.ALREADY_ENDED, durable=False)
-    return _with_events(task, *send(task, text, now, rate, joins=joins), now)
+    if is_heard(task, events.number):
+        return Change(task, -1, Disposition.ILLEGAL, durable=False)
+    told = send(task, events, now, rate, joins=joins)
+    return _with_events(task, *told, now, task.run.cursor if cursor is None else cursor)
 
 
 def notify_waiting(task: Task, now: float) -> Change:
@@ -162,11 +169,12 @@ def notify_waiting(task: Task, now: float) -> Change:
     tally, draft = flush(task, now)
     if draft is None or task.status in ENDED:
         return Change(task, -1, Disposition.ILLEGAL, durable=False)
-    return _with_events(task, tally, draft, now)
+    return _with_events(task, tally, draft, now, task.run.cursor)
 
 
-def _with_events(task: Task, tally: EventTally, draft: Draft | None, now: float) -> Change:
-    new = replace(task, version=task.version + 1, updated_at=now, run=replace(task.run, events=tally))
+def _with_events(task: Task, tally: EventTally, draft: Draft | None, now: float, cursor: Json) -> Change:
+    run = replace(task.run, events=tally, cursor=cursor)
+    new = replace(task, version=task.version + 1, updated_at=now, run=run)
     said = None if draft is None else _event("notified", new, now)
     return Change(new, task.version, event=said, notices=() if draft is None else (draft,))
 

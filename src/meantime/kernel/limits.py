@@ -18,6 +18,7 @@ from .pool_slots import HERE, Need, PoolTable, need_for
 NO_LIMIT = -1
 ON_LIMIT = one_of("queue", "reject")
 FIRST_PLACES = 1_000  # of a queue, that a list shows
+WATCH, WATCHES = "watch", 1_000  # the kind of work that only waits, and how many of it a thread may have
 
 
 class Lane(NamedTuple):
@@ -30,6 +31,11 @@ class Lane(NamedTuple):
     @property
     def place(self) -> str:
         return self.need.place
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it counts against `total`. A watch does not: it would keep work from running."""
+        return self.kind != WATCH
 
 
 def lane_for(thread: str, work: Work, place: str) -> Lane:
@@ -62,10 +68,12 @@ class Limits(Struct, frozen=True):
     queued: Annotated[int, LIMIT] = 100_000  # how many may wait for a slot, in all
     on_limit: Annotated[str, ON_LIMIT] = "queue"  # or "reject"
     depth: Annotated[int, DEPTH] = NO_LIMIT  # how deep work may start work: 0 is not at all
+    reminders: Annotated[int, LIMIT] = 100_000  # that are still to come, in all,
+    reminders_per_thread: Annotated[int, LIMIT] = 1_000  # and of one thread
 
     def for_kind(self, kind: str) -> int:
         """The limit of one thread for this kind of work; -1 is no limit."""
-        return self.per_kind.get(kind, self.per_thread)
+        return self.per_kind.get(kind, WATCHES if kind == WATCH else self.per_thread)
 
 
 class Retention(Struct, frozen=True):
@@ -99,7 +107,8 @@ class Slots:
 
     def fits(self, lane: Lane) -> bool:
         own = self.limits.for_kind(lane.kind)
-        return self._has_room(lane.need) and (own == NO_LIMIT or self.running_in(lane) < own)
+        has_room = not lane.is_counted or self._has_room(lane.need)
+        return has_room and (own == NO_LIMIT or self.running_in(lane) < own)
 
     def _has_room(self, need: Need) -> bool:
         if need.place:
@@ -114,7 +123,7 @@ class Slots:
         if lane.place:
             self.pools.count(lane.need, offered=1)
         else:
-            self.running += 1
+            self.running += lane.is_counted
         self._running[lane[:2]] = self._running.get(lane[:2], 0) + 1
 
     def claim(self, lane: Lane) -> None:
@@ -126,7 +135,7 @@ class Slots:
         if lane.place:
             self.pools.count(lane.need, offered=-(not claimed), claimed=-claimed)
         else:
-            self.running -= 1
+            self.running -= lane.is_counted
         if left:
             self._running[lane[:2]] = left
         else:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from .due_times import DueTime
 from .lifecycle import ENDED, Status
 from .questions import Question, Reply
 
@@ -145,6 +146,7 @@ class EventTally(Struct, frozen=True, omit_defaults=True, gc=False):
     waiting: int = 0  # events that wait for a notice,
     waits_first: str = ""  # the first of them,
     waits_last: str = ""  # and the last
+    heard: tuple[str, int] = ("", 0)  # the last event of a worker: the nonce of its claim, and its number
 
 
 class Run(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -165,6 +167,9 @@ class Run(Struct, frozen=True, omit_defaults=True, gc=False):
     claim: Claim | None = None  # where it is not this machine that performs it
     losses: int = 0  # attempts that ended with their worker
     events: EventTally | None = None  # what its thread was told before its end
+    cursor: Json = None  # of a watch: how far it has looked; written together with what it tells
+    not_before: DueTime | None = None  # of a delayed start: until then it has no place in a queue
+    on_limit: str = ""  # of a delayed start: what it is to do then, where no slot is free
 
 
 def fence_of(run: Run) -> tuple[int, int]:

@@ -167,9 +167,14 @@ def in_our_words(body: NoticeBody, nonce: str) -> Message:
     if body.count > 1:
         head.append(f"{body.count} events: the first and the last follow.")
         head.append(fenced(f"{body.first}\n…\n{body.text}", nonce))
-    elif body.text:
+    elif body.text and not _is_in_title(body):
         head.append(fenced(body.text, nonce))
     return Message("user", (Part("\n".join(head)),))
+
+
+def _is_in_title(body: NoticeBody) -> bool:
+    """A short reminder is its own title: a model need not pay for it twice."""
+    return body.kind is SourceKind.ALARM and body.text.strip() == body.title
 
 
 def _what(body: NoticeBody) -> str:

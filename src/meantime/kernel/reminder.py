@@ -27,10 +27,12 @@ def reminder(
     rests: float = 0.0,
     unlisted: int = 0,
     events: int = 0,
+    alarms: int = 0,
+    coming: int = 0,
 ) -> str:
     """Nothing to say gives the empty string. `unlisted` were not told either, and are not in the list;
-    `events` are notices that are not endings, and were not told yet."""
-    if not (active or untold or parked or events):
+    `events` and `alarms` are notices that were not told yet, and `coming` are reminders that are not due."""
+    if not (active or untold or parked or events or alarms or coming):
         return RESTS.format(duration(rests)) if rests else ""
     named = [task.id for task in (*active[:SHOWN], *untold[:SHOWN])]
     ids = shorten(named, (task.id for task in (*active, *untold)))
@@ -42,6 +44,10 @@ def reminder(
         lines.append(f"- and {more} more")
     if events:
         lines.append(f"- reports of running tasks, not yet told: {events}")
+    if alarms:
+        lines.append(f"- reminders that are due, not yet told: {alarms}")
+    if coming:
+        lines.append(f"- reminders to come: {coming}")
     if parked:
         lines.append(f"- {parked} parked after failed deliveries")
     if rests:

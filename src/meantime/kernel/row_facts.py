@@ -6,13 +6,15 @@ from typing import assert_never
 
 from msgspec import Struct
 
-from .durations import duration
+from .durations import duration, iso
 from .lifecycle import Status
+from .limits import WATCH
 from .model import Cancelled, Completed, Failed, Lost, Outcome, Progress, Task, TimedOut
 from .notices import payload_text
 from .payloads import one_line
 from .questions import Question
 from .timeline import key_argument
+from .watches import so_far
 
 LINE = 200  # characters of what a task does now
 TITLE = 200
@@ -79,7 +81,7 @@ def now_line(task: Task, facts: RowFacts) -> str:
         case _ if task.outcome is not None:
             return _line_of(task.work.kind, task.outcome)
         case _:
-            doing = _doing(task.progress) or facts.said
+            doing = so_far(task) if task.work.kind == WATCH else _doing(task.progress) or facts.said
             if task.run.claim is not None:
                 doing = " · ".join([f"on {task.run.claim.worker}", *([doing] if doing else [])])
             return one_line(doing, LINE)
@@ -92,6 +94,8 @@ def _asking(question: Question) -> str:
 
 
 def _queued(task: Task, facts: RowFacts) -> str:
+    if facts.position is None and task.run.not_before is not None:
+        return f"starts at {iso(task.run.not_before.at)}"
     if facts.missing:
         return one_line(f"waits: {facts.missing}", LINE)
     if task.place and not facts.slots_total:

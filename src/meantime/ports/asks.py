@@ -12,6 +12,7 @@ from meantime.kernel.change import Disposition
 from meantime.kernel.lifecycle import ACTIVE, Status
 from meantime.kernel.limits import Limits
 from meantime.kernel.model import Chunk, Ending, Json, Output, Task
+from meantime.kernel.schedules import Schedule
 
 
 class Ask(Struct, frozen=True, kw_only=True):
@@ -23,6 +24,7 @@ class Starting(Ask, frozen=True, kw_only=True):
 
     description: str = ""
     timeout: float | None = None
+    delay: float | None = None  # seconds until it starts
     batch: str | None = None
     background: bool = True  # False: its result is waited for,
     threshold: float | None = None  # and after so many seconds the same run goes on as a task; None never
@@ -40,6 +42,12 @@ class StartCommand(Starting, frozen=True, kw_only=True):
     command: str | list[str]
     cwd: str | None = None
     stdin: bool = False
+
+
+class StartWatch(Starting, frozen=True, kw_only=True):
+    """Only our own dialect makes one: the others have no words for what it tells."""
+
+    watch: dict[str, Any]  # the arguments of Watch
 
 
 class StartTool(Starting, frozen=True, kw_only=True):
@@ -80,6 +88,18 @@ class Read(Ask, frozen=True, kw_only=True):
     told: bool = False  # also ask whether the conversation was told of its ending
 
 
+class SetReminder(Ask, frozen=True, kw_only=True):
+    """Tells the thread a text later: after so many seconds, or at a time. One of the two is given."""
+
+    text: str
+    delay: float | None = None
+    at: float | None = None
+
+
+class CancelSchedule(Ask, frozen=True, kw_only=True):
+    id: str
+
+
 class List(Ask, frozen=True, kw_only=True):
     """Newest first. How long ended tasks are listed, the policy says."""
 
@@ -87,6 +107,7 @@ class List(Ask, frozen=True, kw_only=True):
     batch: str | None = None
     limit: int = 200
     meta: dict[str, Json] = {}  # only tasks that were started with these
+    schedules: bool = False  # also the reminders that are still to come
 
 
 class Wait(Ask, frozen=True, kw_only=True):
@@ -136,6 +157,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     result: Json = None
     ending: Ending | None = None  # and what came with it
     dispositions: Sequence[Disposition] = ()  # Cancel, CancelAll: one for each task
+    schedules: Sequence[Schedule] = ()  # SetReminder, CancelSchedule, List with `schedules`
     sent: str = ""  # Send: "written", "steered" or "queued"
     count: int = 0  # Clear: how many were hidden
     names: Sequence[str] = ()  # Tools

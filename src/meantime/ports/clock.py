@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from meantime.system.procfs import is_this_boot
+from meantime.kernel.due_times import Uptime
+from meantime.system.platform import is_this_boot
 
 
 class Alarm(Protocol):
@@ -20,6 +21,11 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Seconds that only go forward: every timeout and duration is measured with it."""
+        ...
+
+    def uptime(self) -> Uptime:
+        """Seconds since the machine was started. They go on while it sleeps, which those of `monotonic` need
+        not, and they mean something only within one start of the machine."""
         ...
 
     def call_later(self, seconds: float, callback: Callable[[], object]) -> Alarm:

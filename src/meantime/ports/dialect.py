@@ -82,6 +82,7 @@ class Offer(Struct, frozen=True, kw_only=True):
     purposes: dict[str, str] = {}  # what each of them is for, as far as it was said
     tools: tuple[str, ...] = ()  # registered ones, by name
     commands: bool = True
+    plain_commands: bool = True  # False: by a factory of the program; no watch runs a command or reads a file
     background: bool = True  # False: nothing may be handed off (F17, F20)
     cancel: bool = True
 

@@ -23,6 +23,11 @@ class Relay(Context, Protocol):
         """The whole of what was said so far, in place of what was there."""
         ...
 
+    async def relay_event(self, number: int, text: str) -> str:
+        """An event of the worker that performs it, which counts its events from 1. Each number is told once,
+        even by a later owner. Raises Refused after the end."""
+        ...
+
     def running_for(self, seconds: float) -> None:
         """How long the work has been running, by the clock of the process that performs it."""
         ...

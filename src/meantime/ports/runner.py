@@ -146,8 +146,8 @@ class Context(Protocol):
         text: what it should know; it is cut at 4,000 characters.
 
         Returns:
-            "sent"; or "waiting" where it came too soon after the last one: it is told with the next ones, and
-            with their number.
+            "sent" once it is in a notice, alone or with those before it; "waiting" if it came too soon after
+            a notice that somebody was given: a later one tells it.
 
         Raises:
             Refused: The run has ended, somebody waits for its result, or it runs at a worker.

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from meantime.kernel.argument_checks import check_all, check_kind, check_text
 from meantime.kernel.change import Change
+from meantime.kernel.due_times import Uptime
 from meantime.kernel.ids import check_id
 from meantime.kernel.inbox_page import InboxEntry
 from meantime.kernel.lifecycle import Status
@@ -24,6 +25,7 @@ from meantime.kernel.limits import Retention
 from meantime.kernel.model import BatchCount, Event, Task
 from meantime.kernel.notices import Message, Notice, NoticeState, Part
 from meantime.kernel.row_facts import EndingDelivery
+from meantime.kernel.schedules import Schedule, ScheduleChange
 from meantime.kernel.search_query import Term
 from meantime.kernel.stats import Statistics
 
@@ -83,6 +85,13 @@ class Owed(NamedTuple):
 class Settled(NamedTuple):
     told: tuple[str, ...]
     gone: tuple[str, ...]  # leased again by somebody else, or back in the inbox
+
+
+class DueSchedules(NamedTuple):
+    """Schedules that are due, the latest first."""
+
+    schedules: Sequence[Schedule]
+    set_aside: Sequence[str] = ()  # the threads of those that cannot be read, one of each: no longer pending
 
 
 class Entry(Struct, frozen=True):
@@ -264,7 +273,8 @@ class Store(Protocol):
         ...
 
     async def owed(self, thread: str | None, limit: int) -> Sequence[Owed]:
-        """Every thread that has tasks, or this one, by name; costs what is open, not the history."""
+        """Every thread that has tasks, notices or pending schedules, or this one, by name; costs what is
+        open, not the history."""
         ...
 
     async def unpark(self, thread: str, notices: Sequence[str] | None = None) -> int:
@@ -278,6 +288,36 @@ class Store(Protocol):
 
     async def recover(self, parks_after: int) -> int:
         """After a restart: every lease of the former owner counts as a failed delivery."""
+        ...
+
+    # -- schedules
+    def commit_schedule(self, change: ScheduleChange) -> asyncio.Future[Committed]:
+        """Writes the schedule if its version still holds and, in the same transaction, its alarm, with the
+        next number of its thread. As of `commit`, changes may share one commit, and cancelling the future
+        takes nothing back."""
+        ...
+
+    async def schedule(self, id: str) -> Schedule | None: ...
+
+    async def schedules(self, thread: str | None, limit: int, offset: int = 0) -> Sequence[Schedule]:
+        """Pending schedules of one thread or of all, soonest first by the wall clock."""
+        ...
+
+    async def pending_schedules(self) -> Mapping[str, int]:
+        """How many are pending, by thread."""
+        ...
+
+    async def next_due(self, boot: str) -> tuple[float | None, float | None]:
+        """When the next pending one is due: by the wall clock, and in seconds since this boot. However many
+        are pending, it costs the same."""
+        ...
+
+    async def due_schedules(self, now: float, uptime: Uptime, limit: int) -> DueSchedules:
+        """Pending ones that are due by now, at most so many."""
+        ...
+
+    async def leave_boot(self, boot: str) -> int:
+        """Pending delays of any other boot are counted by the wall clock from now on. How many."""
         ...
 
     # -- a transcript of our own
@@ -295,7 +335,8 @@ class Store(Protocol):
         ...
 
     async def forget(self, retention: Retention, now: float) -> int:
-        """Deletes told endings that are too old or too many; never an untold one."""
+        """Deletes told endings, and schedules that are over, that are too old or too many; never one with an
+        untold notice."""
         ...
 
     async def purge(self, ids: Sequence[str], now: float | None = None) -> int:

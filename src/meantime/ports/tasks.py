@@ -8,29 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
-from typing import Annotated, Any, NamedTuple, Protocol, cast
+from typing import Annotated, Any, Protocol
 
 from msgspec import Struct
 
 from meantime.kernel.argument_checks import check_text
-from meantime.kernel.change import Disposition
 from meantime.kernel.constraints import FLAG, TIMEOUT, Constraint, one_of
+from meantime.kernel.due_times import check_delay, check_time
 from meantime.kernel.ids import check_id
 from meantime.kernel.inbox_page import InboxPage
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import ON_LIMIT, Limits, PluginDefaults
 from meantime.kernel.lines import Line, LinePage, check_lines
-from meantime.kernel.model import BatchCount, Chunk, Ending, Event, InlineLimits, Json, Output, Task
+from meantime.kernel.model import BatchCount, Chunk, Event, InlineLimits, Json, Output, Task
 from meantime.kernel.notice_sources import check_new_id
-from meantime.kernel.notices import LEFT_RUNNING, Notice
+from meantime.kernel.notices import Notice
 from meantime.kernel.overview import Overview
 from meantime.kernel.placement import check_place
 from meantime.kernel.row_facts import RowFacts
 from meantime.kernel.stats import Statistics
 from meantime.kernel.work import Order, ToolInfo, check_meta
 
+from .reminders import Reminders
 from .store import Entry, Query, Settled
 from .task_details import Attendance, TaskDetails
+from .verb_answers import Answer, CancelAnswer, OpenTurn, Page, ThreadCount
 
 MAX_DESCRIPTION = 2_000  # characters
 RETRY = one_of("", "idempotent")
@@ -73,6 +75,8 @@ class Options(Struct, frozen=True, kw_only=True):
     # Where it runs: "pool:NAME", or "here"; None is what the configuration says.
     place: Annotated[str | None, check_place] = None
     parent: Annotated[str | None, check_id] = None  # the task for which another program asks
+    delay: Annotated[float | None, check_delay] = None  # seconds until it may start
+    at: Annotated[float | None, check_time] = None  # or the time, by the wall clock
 
 
 def options_from(request: Struct, **more: Any) -> Options:
@@ -85,56 +89,7 @@ def _shared(kind: type[Struct]) -> tuple[str, ...]:
     return tuple(name for name in Options.__struct_fields__ if name in kind.__struct_fields__)
 
 
-class Resolved(NamedTuple):
-    mode: str  # "synchronous" or "background"
-    result: Json = None
-    task: Task | None = None
-
-
-class Answer(Resolved):
-    """A call resolves once: a result, or a task that goes on. Never both."""
-
-    ending: Ending | None = None  # what the result came with; beside the tuple
-
-    @property
-    def left_running(self) -> Sequence[int]:
-        """Processes that a command started and left running."""
-        left = self.ending.emitted.get(LEFT_RUNNING) if self.ending else None
-        return cast("Sequence[int]", left or ())
-
-
-class CancelAnswer(NamedTuple):
-    task: Task
-    disposition: Disposition
-    killed: int = 0  # processes that an ended command had left running, and that were ended now
-
-
-class OpenTurn(NamedTuple):
-    id: str
-    notices: Sequence[Notice]
-
-
-class ThreadCount(NamedTuple):
-    """A thread in numbers."""
-
-    id: str
-    active: int  # tasks that have not ended
-    unread: int  # notices that it is still to be told,
-    leased: int  # that a turn holds now,
-    parked: int  # and that nobody could be told
-    last_event_at: float | None
-
-
-class Page(NamedTuple):
-    """A part of what a query fits, and how much it fits in all."""
-
-    tasks: Sequence[Task]
-    total: int
-    next: int | None = None  # where the page behind it begins: `Query.before`; None if there is none
-    exact: bool = True  # False: there are at least `total`
-
-
-class Tasks(Protocol):
+class Tasks(Reminders, Protocol):
     async def start(self, thread: str, order: Order, options: Options) -> Task: ...
 
     async def call(self, thread: str, order: Order, options: Options, threshold: float | None) -> Answer: ...
@@ -213,7 +168,7 @@ class Tasks(Protocol):
         ...
 
     async def notify(self, ref: str, thread: str | None, text: str) -> str:
-        """Tells its thread something before it ends: "sent", or "waiting" to be told with the next ones."""
+        """Tells its thread something before it ends: "sent" in a notice, or "waiting" for a later one."""
         ...
 
     async def lines(

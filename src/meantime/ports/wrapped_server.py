@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -17,19 +17,38 @@ class WrapOrder(Struct, frozen=True, kw_only=True):
     cwd: str
     env: dict[str, str]
     headers: dict[str, str] = {}  # for a URL
+    is_command: bool = True  # or may be one
 
     def __repr__(self) -> str:
         return f"WrapOrder({self.words[:1]}, {len(self.env)} variables)"  # never the values
 
 
+class LoginChallenge(NamedTuple):
+    """The answer of a server over HTTP that asks for a login."""
+
+    status: int
+    header: str  # WWW-Authenticate
+    body: bytes
+
+
 class WrappedServer(Protocol):
     """One running server, for one session of a host."""
 
-    name: str  # as people know it; empty where the server itself must say
-    is_open: bool
+    @property
+    def name(self) -> str:
+        """As people know it; empty where the server itself must say."""
+        ...
+
+    @property
+    def is_open(self) -> bool: ...
 
     def send(self, line: bytes) -> None:
         """One message, without its end. Raises ServerFull where the server has not read for long."""
+        ...
+
+    def authorize(self, authorization: str) -> None:
+        """The value of `Authorization` that the host sends with the next lines; empty for none. A server that
+        is not reached over HTTP has no use for it."""
         ...
 
     def pause(self, paused: bool) -> None:
@@ -52,6 +71,10 @@ class ServerEnd(Protocol):
 
     def on_unanswered(self, id: int | str | None, why: str) -> None:
         """This request will not be answered, and whether it was carried out is not known."""
+        ...
+
+    def on_challenge(self, id: int | str | None, challenge: LoginChallenge, why: str) -> None:
+        """The server has not carried out this request: it asks for a login."""
         ...
 
     def on_gone(self, why: str) -> None:
@@ -83,6 +106,11 @@ class WrappedServers(Protocol):
         follow."""
         ...
 
+    def configured(self, name: str, environ: Mapping[str, str]) -> WrapOrder | None:
+        """The order of a configured server for a host whose environment is not known: it inherits a few of
+        these variables. None where there is no server of this name."""
+        ...
+
     def task_id(self, answer: Any) -> str | None:
         """The id of the task that the server has made of a call; None where it has made none."""
         ...
@@ -91,4 +119,8 @@ class WrappedServers(Protocol):
 
     def threshold(self, server: str, tool: str) -> float | None:
         """Seconds after which a call goes to the background; None is never."""
+        ...
+
+    def learns(self, server: str, tool: str) -> bool:
+        """Whether a tool that usually takes longer goes to the background at once."""
         ...

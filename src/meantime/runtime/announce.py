@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -19,7 +20,7 @@ from meantime.kernel.errors import Degraded, InvalidInput, LeaseLost, LedgerErro
 from meantime.kernel.ids import check_id, crockford
 from meantime.kernel.inbox_page import InboxEntry, InboxPage
 from meantime.kernel.model import Task
-from meantime.kernel.notice_sources import notice_id
+from meantime.kernel.notice_sources import SourceKind, notice_id
 from meantime.kernel.notices import Notice, NoticeState
 from meantime.kernel.reminder import reminder
 from meantime.kernel.timeouts import check
@@ -67,7 +68,16 @@ class Holding:
 
 
 class Announcing:
-    def __init__(self, record: Record, batches: Batches, waking: Waking, settings: Settings) -> None:
+    def __init__(
+        self,
+        record: Record,
+        batches: Batches,
+        waking: Waking,
+        settings: Settings,
+        coming: Callable[[str], int],
+    ) -> None:
+        """`coming` says how many reminders of a thread are not due yet."""
+        self._coming = coming
         self._record = record
         self._store = record.store
         self._batches = batches
@@ -298,8 +308,18 @@ class Announcing:
         parked = await self._store.count_notices(thread, [NoticeState.PARKED])
         unlisted = self._untold(thread) - len(found) if len(found) == MAX_LOOKED else 0
         rests = self._waking.rests(thread)
-        events = len(found) - len(untold)
-        return reminder(active, untold, parked, self._record.clock.now(), rests, max(0, unlisted), events)
+        kinds = Counter(notice.kind for notice in found)
+        return reminder(
+            active,
+            untold,
+            parked,
+            self._record.clock.now(),
+            rests,
+            max(0, unlisted),
+            kinds[SourceKind.EVENT],
+            kinds[SourceKind.ALARM],
+            self._coming(thread),
+        )
 
     def _untold(self, thread: str) -> int:
         held = sum(len(holding.held) for holding in self._turns.values() if holding.thread == thread)

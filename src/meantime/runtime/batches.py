@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from meantime.kernel.change import Change
 from meantime.kernel.ids import ENTROPY, batch_id, check_id, is_unnamed
 from meantime.kernel.lifecycle import Status
+from meantime.kernel.limits import WATCH
 from meantime.kernel.model import BatchCount, Task
 from meantime.kernel.notices import Notice
 from meantime.kernel.overview import BatchStanding
@@ -36,7 +37,7 @@ class Batches:
     async def recover(self, active: Iterable[Task]) -> None:
         for task in active:
             await self._know((task.thread, task.batch))
-            self._open[task.thread] = task.batch
+            self._join(task)
 
     async def choose(self, thread: str, asked: str | None) -> str:
         """The requested batch; or the thread's open one, where something is active; or a new one."""
@@ -73,6 +74,11 @@ class Batches:
             del self._counts[oldest]
             self._leave(oldest)
 
+    def _join(self, task: Task) -> None:
+        """Work that is started next without a batch joins it. Nothing joins a watch, which may never end."""
+        if task.work.kind != WATCH:
+            self._open[task.thread] = task.batch
+
     def _leave(self, key: Key) -> None:
         thread, batch = key
         if self._open.get(thread) == batch:
@@ -86,7 +92,7 @@ class Batches:
             return
         if change.replaces == 0:
             count = replace(count, total=count.total + 1)
-            self._open[task.thread] = task.batch
+            self._join(task)
         elif change.ends:
             failed = task.status is not Status.COMPLETED
             count = replace(count, ended=count.ended + 1, failed=count.failed + failed)

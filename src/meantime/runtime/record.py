@@ -7,7 +7,7 @@ waits can neither take the change back nor keep it from taking effect.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from meantime.kernel.change import (
@@ -20,10 +20,12 @@ from meantime.kernel.change import (
     notify_waiting,
     submit,
 )
-from meantime.kernel.errors import Degraded, Duplicate, LedgerError, NotFound
-from meantime.kernel.event_notices import NoticeRate
+from meantime.kernel.errors import Degraded, Duplicate, LedgerError, NotFound, Refused
+from meantime.kernel.event_notices import Events, NoticeRate
 from meantime.kernel.lifecycle import ENDED, Move
-from meantime.kernel.model import Task
+from meantime.kernel.model import Json, Task
+from meantime.kernel.notice_sources import Draft
+from meantime.kernel.schedules import ScheduleChange
 from meantime.ports.clock import Clock, sleep
 from meantime.ports.store import CommitResult, Committed, Store
 
@@ -50,6 +52,7 @@ class Record:
         # nobody waits for it, answers it or stops it yet.
         self.change_listeners: list[Listener] = []
         self.listeners: list[Listener] = []
+        self.schedule_listeners: list[Callable[[ScheduleChange], None]] = []
         self.notice_listeners: list[Callable[[str], None]] = []  # see notices_of; they must not fail
         self._pending: set[asyncio.Future[Committed]] = set()
         self._hurried = asyncio.Event()  # we are closing
@@ -124,12 +127,13 @@ class Record:
                 return change.task
             task = await self._reload(id)
 
-    async def notify(self, id: str, text: str, rate: NoticeRate) -> Task:
-        """Tells the thread of an event of a run that goes on: now, or together with the next ones."""
+    async def notify(self, id: str, events: Events, rate: NoticeRate, cursor: Json = None) -> Task:
+        """Tells the thread of events of a run that goes on: now, or together with the next ones. An event
+        of a worker is recorded once, however often it is repeated. A watch says how far it has looked."""
         task = await self.current(id)
         joins = True
         while True:
-            change = notify(task, text, self.clock.now(), rate, joins=joins)
+            change = notify(task, events, self.clock.now(), rate, joins=joins, cursor=cursor)
             if not change.writes:
                 return task
             result = (await self._commit(change)).result
@@ -167,8 +171,35 @@ class Record:
             listener(thread)
 
     def _commit(self, change: Change, then: Then | None = None) -> asyncio.Future[Committed]:
+        def landed(committed: Committed | None) -> None:
+            if committed is not None:
+                self._took(change, committed)
+            if then is not None:
+                then(change.task, committed is not None)
+
+        return self._write(lambda: self.store.commit(change), change.notices, landed)
+
+    def commit_schedule(
+        self, change: ScheduleChange, then: Callable[[bool], None]
+    ) -> asyncio.Future[Committed]:
+        """`then` is called once, with the commit: False if nothing was written."""
+
+        def landed(committed: Committed | None) -> None:
+            for listener in self.schedule_listeners if committed is not None else ():
+                listener(change)
+            then(committed is not None)
+
+        return self._write(lambda: self.store.commit_schedule(change), change.notices, landed)
+
+    def _write(
+        self,
+        write: Callable[[], asyncio.Future[Committed]],
+        notices: Sequence[Draft],
+        landed: Callable[[Committed | None], None],
+    ) -> asyncio.Future[Committed]:
+        """`landed` is called once: with the commit, or with None if nothing was written."""
         waiter: asyncio.Future[Committed] = asyncio.get_running_loop().create_future()
-        told = [draft.thread for draft in change.notices if not draft.muted]
+        told = [draft.thread for draft in notices if not draft.muted]
         for thread in told:
             self.notices_of(thread)
 
@@ -179,10 +210,7 @@ class Record:
             problem = inner.exception()
             self._heard_of_disk(problem)
             done = problem is None and inner.result().result is CommitResult.DONE
-            if done:
-                self._took(change, inner.result())
-            if then is not None:
-                then(change.task, done)
+            landed(inner.result() if done else None)
             if waiter.done():
                 return
             if problem is None:
@@ -191,10 +219,9 @@ class Record:
                 waiter.set_exception(problem)
 
         try:
-            commit = self.store.commit(change)
+            commit = write()
         except BaseException:  # it could not even be handed in: nothing was taken that is not given back
-            if then is not None:
-                then(change.task, False)
+            landed(None)
             raise
         self._pending.add(commit)
         commit.add_done_callback(committed)
@@ -235,6 +262,13 @@ class Record:
         await sleep(self.clock, seconds)
 
 
-def duplicate_call(call: str, existing: str) -> Duplicate:
-    text = f"Tool call {call!r} of this thread has its task already."
+def duplicate_call(call: str, existing: str, what: str = "task") -> Duplicate:
+    text = f"Tool call {call!r} of this thread has its {what} already."
     return Duplicate(text, existing, code="duplicate_tool_call")
+
+
+def not_started(task: Task) -> Refused:
+    """The error for something that only a running task can take."""
+    return Refused(
+        f"Task {task.id} has not started yet.", code="not_started", hint="It is queued: wait until it runs."
+    )

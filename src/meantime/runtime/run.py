@@ -72,6 +72,9 @@ class _RunReports:
     async def notify(self, text: str) -> str:
         return await self._runs.notify(self._task, self._fence, text)
 
+    async def notify_once(self, number: int, text: str) -> str:
+        return await self._runs.notify(self._task, self._fence, text, number)
+
 
 class Runs:
     def __init__(
@@ -117,12 +120,12 @@ class Runs:
         asks = _RunReports(self, task.id, fence_of(task.run))
         return WorkContext(task, loop, self._record.clock.now, self._flush_soon, asks, self._aged)
 
-    async def notify(self, id: str, fence: tuple[int, int], text: str) -> str:
+    async def notify(self, id: str, fence: tuple[int, int], text: str, number: int = 0) -> str:
         """A run that was given up tells nothing more."""
         task = self._record.live.get(id)
         if task is None or fence_of(task.run) != fence:
             raise Refused(NO_TASK, code="cannot_notify", hint=UNFOLLOWED)
-        return await self._notices.notify(task, text)
+        return await self._notices.notify(task, text, number)
 
     def _begin(self, assignment: Assignment, live: Live, coroutine: Any) -> None:
         task = assignment.task

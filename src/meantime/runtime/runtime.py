@@ -18,6 +18,7 @@ from meantime.kernel.notices import Notice
 from meantime.kernel.overview import Overview
 from meantime.kernel.row_facts import RowFacts
 from meantime.kernel.stats import Statistics
+from meantime.kernel.watches import KIND
 from meantime.kernel.work import Order, ToolInfo
 from meantime.ports.event_loop import check_loop
 from meantime.ports.host import Host
@@ -27,10 +28,10 @@ from meantime.ports.task_details import Attendance, TaskDetails
 from meantime.ports.tasks import Answer, CancelAnswer, OpenTurn, Options, Page, ThreadCount
 
 from .foreground_call import is_a_task
-from .stages import Stages
+from .reminder_verbs import ReminderVerbs
 
 
-class Runtime(Stages):
+class Runtime(ReminderVerbs):
     def _check_open(self) -> None:
         if not self._open:
             raise Closed
@@ -40,6 +41,9 @@ class Runtime(Stages):
 
     async def start(self, thread: str, order: Order, options: Options) -> Task:
         self._check_open()
+        if order.work.kind == KIND:
+            is_delayed = options.delay is not None or options.at is not None
+            order = await self.watched.order(order, is_delayed=is_delayed)
         return await self.submission.start(check_id(thread, "thread"), order, options)
 
     async def call(self, thread: str, order: Order, options: Options, threshold: float | None) -> Answer:
@@ -369,6 +373,7 @@ class Runtime(Stages):
             **counts,
             "slots.running": slots.running,
             "slots.waiting": slots.waiting,
+            "reminders": self.reminding.pending,
             "threads.resting": len(self.waking.resting()),
             **self.placing.counters(),
         }

@@ -21,12 +21,14 @@ from .announce import Announcing
 from .batches import Batches
 from .call import Calls
 from .clear import Clearing
+from .delayed_starts import DelayedStarts
 from .details import Details
 from .follow_ups import FollowUps
 from .observe import Observing
 from .open_questions import OpenQuestions
 from .queries import Looking
 from .record import Record
+from .reminding import Reminding
 from .rows import Rows
 from .run import Runs
 from .run_notices import RunNotices
@@ -38,6 +40,7 @@ from .tally import Tally
 from .upkeep import Upkeep
 from .usual_durations import UsualDurations
 from .wake import Waking
+from .watched_work import WatchedWork
 from .work_io import WorkIO
 
 
@@ -66,15 +69,22 @@ class Stages:
         )
         placing.join(self.admission, self.record)
         self.batches = Batches(self.record)
-        self.submission = Submission(self.record, self.admission, self.batches, engine, settings, placing)
+        self.delayed = DelayedStarts(self.record, self.admission, engine)
+        self.submission = Submission(
+            self.record, self.admission, self.batches, engine, settings, self.delayed, placing
+        )
         self.looking = Looking(self.record, self.runs, engine, settings)
         self.following = FollowUps(self.record, self.submission, engine)
         self.work_io = WorkIO(self.looking, self.following, engine)
+        self.watched = WatchedWork(self.record, self.looking, self.run_notices, engine)
         self.stopping = Stopping(self.record, self.runs, self.admission, self.looking, engine, settings)
         self.sessions = SessionCleanup(self.record, engine)
         self.clearing = Clearing(self.record, self.looking, engine, self.sessions)
         self.waking = Waking(store, clock, settings.wakes, linked.inbox_filled)
-        self.announcing = Announcing(self.record, self.batches, self.waking, settings)
+        self.reminding = Reminding(self.record, lambda: self.admission.slots.limits)
+        self.announcing = Announcing(
+            self.record, self.batches, self.waking, settings, self.reminding.pending_of
+        )
         self.observing = Observing(self.record)
         self.tally = Tally(self.record, self.admission, self.batches, self.waking)
         self.usual = UsualDurations(self.record)
@@ -100,12 +110,15 @@ class Stages:
             placing is not HERE,
             self.runs.stop,
             self.following.recover,
+            self.delayed,
+            (self.reminding.look_at_clocks, self.delayed.look_at_clocks),
         )
         self.pushing = Pushing(cast("Tasks", self), self.record.sleep)  # the runtime has the verbs
         every = (self.batches, self.waking, self.observing)
         changes = (self.admission, self.asking, self.looking, self.following, self.usual)
         self.record.listeners += [stage.on_commit for stage in every]
         self.record.change_listeners += [stage.on_commit for stage in changes]
+        self.record.schedule_listeners.append(lambda change: self.waking.count_notices(change.notices))
         self._open = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -121,6 +134,7 @@ class Stages:
             await self.upkeep.recover()
             await self.following.recover()
             self.run_notices.recover(self.record.live.values())
+            await self.reminding.open()
         except BaseException:
             await self.engine.close()
             await self.store.close()
@@ -150,6 +164,8 @@ class Stages:
             self.observing.close()
             await self.runs.close()
             await self.run_notices.close()
+            await self.reminding.close()
+            await self.delayed.close()
             await self.announcing.close()
             await self.upkeep.close()
             await self.engine.close()

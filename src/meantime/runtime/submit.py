@@ -12,11 +12,12 @@ from msgspec.structs import replace
 from meantime.kernel.argument_checks import check_text
 from meantime.kernel.change import Disposition, Facts
 from meantime.kernel.constraints import check_fields
+from meantime.kernel.due_times import DueTime, due_time
 from meantime.kernel.errors import Duplicate, InvalidInput, NotFound, NotResumable, Refused
 from meantime.kernel.fork_context import seed
-from meantime.kernel.ids import ENTROPY, task_id
+from meantime.kernel.ids import ENTROPY, batch_id, task_id
 from meantime.kernel.lifecycle import Move, Status
-from meantime.kernel.limits import lane_for, lane_of
+from meantime.kernel.limits import WATCH, lane_for, lane_of
 from meantime.kernel.lines import ROLES, Line
 from meantime.kernel.model import Run, Task
 from meantime.kernel.placement import HERE, PLACED, check_place, place_of
@@ -31,6 +32,7 @@ from meantime.ports.worker_pools import Placing
 
 from .admit import Admission
 from .batches import Batches
+from .delayed_starts import DelayedStarts
 from .entropy import entropy
 from .lineage import Parent, allowed_below, parent_of
 from .record import Record, Then
@@ -47,8 +49,10 @@ class Submission:
         batches: Batches,
         engine: Engine,
         settings: Settings,
+        delayed: DelayedStarts,
         placing: Placing = NO_WORKERS,
     ) -> None:
+        self._delayed = delayed
         self._record = record
         self._admission = admission
         self._engine = engine
@@ -61,21 +65,26 @@ class Submission:
         options = check_fields(options)
         runner = self._engine.runner(order.work.kind)
         parent = await parent_of(options, self._record)
-        batch = await self._batches.choose(thread, options.batch)
+        batch = await self._batches.choose(thread, self._batch_of(order, options))
         place = self._place_of(order, options)
         if place and order.work.kind == "shell":
             order = order.for_worker()
         # With a free slot the task is created running: one commit, and the work starts after it. Work of a
         # pool is queued until a worker has claimed it.
         lane = lane_for(thread, order.work, place)
-        starts = self._admission.is_open(lane, on_limit=options.on_limit) and not place
+        not_before = self._not_before(options)
+        # A watch that waits for a slot would watch nothing, without anybody noticing.
+        on_limit = "reject" if order.work.kind == WATCH else options.on_limit
+        starts = not_before is None and self._admission.is_open(lane, on_limit=on_limit) and not place
         if options.fork:
             if not runner.abilities.talk:
                 raise InvalidInput(
                     f"{order.work.kind} tasks have no conversation to fork.", code="nothing_to_fork"
                 )
             order = await self._forking(thread, order, options)
-        task = self.new_task(thread, order, options, runner, batch, parent, running=starts, place=place)
+        task = self.new_task(
+            thread, order, options, runner, batch, parent, running=starts, place=place, not_before=not_before
+        )
         assignment = Assignment(task, order.target, order.args, order.kwargs)
         runner.check(task, assignment)
         if task.retry and not runner.can_run(task):
@@ -84,10 +93,32 @@ class Submission:
                 hint="A function must be of a module, or have @background, and get arguments that are JSON; "
                 "a command must not need env=…, whose values are not stored.",
             )
+        if not_before is not None:
+            _check_storable(task, runner)
         prepared = await self._prepare(runner, task)
-        then = self._admission.reserve(assignment) if starts else self._enqueue(assignment)
+        if not_before is not None:
+            then = self._delay
+        else:
+            then = self._admission.reserve(assignment) if starts else self._enqueue(assignment)
         await self._record.create(task, prepared(then) if prepared else then)
         return task
+
+    def _batch_of(self, order: Order, options: Options) -> str | None:
+        """A watch has a batch of its own: what runs beside it should not be counted with it."""
+        alone = options.batch is None and order.work.kind == WATCH
+        return batch_id(entropy(ENTROPY)) if alone else options.batch
+
+    def _not_before(self, options: Options) -> DueTime | None:
+        if options.at is None and options.delay is None:
+            return None
+        clock = self._record.clock
+        due = due_time(options.at, options.delay, clock.now(), clock.uptime())
+        self._delayed.check_room()
+        return due
+
+    def _delay(self, task: Task, done: bool) -> None:
+        if done:
+            self._delayed.add(task)
 
     def _place_of(self, order: Order, options: Options) -> str:
         """The pool that the work is for; empty is here. A function of a connected process is its own."""
@@ -171,6 +202,12 @@ class Submission:
     async def resume(self, task: Task, prompt: str, options: Options) -> Task:
         options = check_fields(options)
         prompt = check_text(prompt, "prompt", MAX_PROMPT)
+        if options.at is not None or options.delay is not None:
+            raise InvalidInput(
+                "A resume cannot be delayed.",
+                hint="Ask to be reminded: thread.remind().",
+                code="not_delayable",
+            )
         runner = self._engine.runner(task.work.kind)
         asked = options.timeout
         if asked is None:
@@ -237,8 +274,16 @@ class Submission:
         *,
         running: bool,
         place: str | None = None,
+        not_before: DueTime | None = None,
     ) -> Task:
-        """`place`: None is here, whatever the options say; one that names a pool is then refused."""
+        """`place`: None is here, whatever the options say; one that names a pool is then refused, and so is
+        a delay."""
+        if place is None and (options.at is not None or options.delay is not None):
+            raise InvalidInput(
+                "Work that somebody waits for, or that runs already, cannot be delayed.",
+                hint="Leave at and delay out, or hand the work off with start().",
+                code="not_delayable",
+            )
         if place is None and options.place not in (None, HERE):
             raise InvalidInput(
                 "Work that somebody waits for, or that runs already, runs here.",
@@ -263,6 +308,8 @@ class Submission:
                 started_at=now if running else None,
                 timeout=timeout.seconds,
                 timeout_note=timeout.note,
+                not_before=not_before,
+                on_limit="" if not_before is None else options.on_limit or "",
             ),
             description=options.description,
             batch=batch,
@@ -290,6 +337,18 @@ def new_id() -> str:
 def _standing(runner: Runner, name: str) -> Standing:
     """Defaults for an agent, wherever it is started."""
     return cast("TalkingRunner", runner).standing(name) if runner.abilities.talk else Standing()
+
+
+def _check_storable(task: Task, runner: Runner) -> None:
+    """A delayed start is begun from what the ledger has of it, whoever has the ledger then."""
+    if task.executor is None and runner.can_run(task):
+        return
+    raise InvalidInput(
+        f"{task.title} cannot be started later: not all that it needs is stored.",
+        hint="A function must be of a module of the owner of the ledger, or have @background, and get "
+        "arguments that are JSON; a command must not need env=… or binary stdin, which are not stored.",
+        code="not_storable",
+    )
 
 
 def _is_said(entry: Entry) -> bool:

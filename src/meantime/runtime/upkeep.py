@@ -21,6 +21,7 @@ from meantime.ports.runner import Assignment
 from .admit import Admission
 from .announce import Announcing
 from .batches import Batches
+from .delayed_starts import DelayedStarts
 from .record import Record
 from .session_cleanup import SessionCleanup
 from .settings import Settings
@@ -49,11 +50,15 @@ class Upkeep:
         has_carrier: bool,
         stop: Callable[[Task], None],
         follow: Callable[[], Coroutine[Any, Any, None]],
+        delayed: DelayedStarts,
+        look_at_clocks: Sequence[Callable[[], None]],
     ) -> None:
         self._record = record
         self._stop = stop
         self._sessions = sessions
         self._follow = follow
+        self._delayed = delayed
+        self._look_at_clocks = look_at_clocks
         self._lasting = {runner.kind: runner for runner in engine.lasting()}
         self._is_copy = False
         self._has_carrier = has_carrier
@@ -128,7 +133,10 @@ class Upkeep:
     async def _mend(self, task: Task) -> None:
         runnable = self._can_run(task)
         again = runnable and task.retry == "idempotent"
-        if task.status is Status.QUEUED and (again if self._is_copy else runnable):
+        if task.status is Status.QUEUED and task.run.not_before is not None and (again or not self._is_copy):
+            self._prepare(task)
+            self._delayed.add(task)  # whether it can run is looked at when it is due
+        elif task.status is Status.QUEUED and (again if self._is_copy else runnable):
             self._prepare(task)
             self._admission.enqueue(Assignment(task))
         elif task.status in (Status.RUNNING, Status.WAITING) and again:
@@ -159,6 +167,8 @@ class Upkeep:
         while True:
             await self._try(self._announcing.settle_debts())
             await self._try(self._waking.reconcile())
+            for look in self._look_at_clocks:
+                look()
             if self._record.clock.monotonic() >= next_upkeep:
                 next_upkeep = self._record.clock.monotonic() + self._settings.upkeep_every
                 await self._try(self._announcing.park_unclaimed())

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from meantime.kernel.change import Change
 from meantime.kernel.errors import Closed
+from meantime.kernel.notice_sources import Draft
 from meantime.kernel.wake_budget import WakeBudget, Wakes
 from meantime.ports.clock import Alarm, Clock
 from meantime.ports.store import Committed, Store
@@ -54,7 +55,10 @@ class Waking:
     def on_commit(self, change: Change, committed: Committed) -> None:
         if change.replaces == 0:
             self.wakes.started(change.task.thread)
-        for draft in change.notices:
+        self.count_notices(change.notices)
+
+    def count_notices(self, notices: Sequence[Draft]) -> None:
+        for draft in notices:
             if not draft.muted:
                 self.count(draft.thread, 0 if draft.joins else 1)
                 self.signal(draft.thread)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from meantime.kernel.argument_checks import as_bytes, check_all
 from meantime.kernel.constraints import check_choice, check_count, check_flag
 from meantime.kernel.errors import InvalidInput, Refused
+from meantime.kernel.lifecycle import Status
 from meantime.kernel.lines import Line, LinePage, PlacedLine, chosen
 from meantime.kernel.model import Chunk, Task
 from meantime.ports.engine import Engine
@@ -17,6 +18,7 @@ from meantime.ports.runner import PagingRunner, SpeakingRunner, TalkingRunner
 
 from .follow_ups import FollowUps
 from .queries import Looking
+from .record import not_started
 
 MOST = 1 << 20  # bytes of one answer
 MOST_LINES = 100_000
@@ -94,6 +96,8 @@ class WorkIO:
             raise Refused(f"Task {task.id} has ended.", code="ended", hint=hint)
         if not runner.abilities.input:
             raise Refused(f"{_what(task)} cannot be sent anything while they run.", code="no_input")
+        if task.status is Status.QUEUED:
+            raise not_started(task)
         await cast("SpeakingRunner", runner).write(task, data, eof=eof)
         return "written"
 

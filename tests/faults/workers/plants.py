@@ -94,7 +94,7 @@ def heard_before_recorded() -> None:
         self: RunEndings, run: FollowedRun | None, task: str, worker: str, ended: say.EndedMessage
     ) -> list[OwnerEffect]:
         self._tell(worker, say.HeardMessage(nonce=ended.nonce))
-        await asyncio.sleep(1.0)
+        await asyncio.sleep(4.0)
         return await conclude(self, run, task, worker, ended)
 
     RunEndings.conclude = concluded  # type: ignore[method-assign]

@@ -304,10 +304,13 @@ def planned(percent: int, rng: random.Random, plan: dict[str, int]) -> list[str]
     return faults
 
 
-def run_plan(site: Site, faults: list[str], patience: float) -> Verdict:
+def run_plan(
+    site: Site, faults: list[str], patience: float, pause: tuple[float, float] = (0.2, 1.0)
+) -> Verdict:
+    """`pause`: seconds before each fault, at least and at most."""
     for number, fault in enumerate(faults):
         site.allow((number + 1) / len(faults))  # spread: each fault finds work under way
-        site.pause(0.2, 1.0)
+        site.pause(*pause)
         site.make(fault)
     site.allow(1.0)
     return site.judged(site.come_out(patience))

@@ -59,18 +59,19 @@ class Inboxes:
         self.unread: Counter[str] = Counter()  # by thread; none is not listed
         self._threads: defaultdict[str, ThreadInbox] = defaultdict(ThreadInbox)
 
-    def add(self, record: TaskRecord, draft: Draft) -> int:
-        """A notice of a task; returns its number."""
+    def add(self, record: TaskRecord | None, draft: Draft) -> NoticeRecord:
+        """A notice of a task, or one that is about none."""
         thread = self._threads[draft.thread]
         thread.last += 1
         notice = NoticeRecord(record, draft, thread.last)
-        (record.notices if draft.body is None else record.events).append(notice)
+        if record is not None:
+            (record.notices if draft.body is None else record.events).append(notice)
         thread.all[notice.number] = self.all[notice.id] = notice
         self.states[notice.state] += 1
         if notice.state is NoticeState.UNREAD:
             thread.open[notice.number] = self.open[notice.id] = notice
             self.unread[draft.thread] += 1
-        return notice.number
+        return notice
 
     def joinable(self, body: NoticeBody) -> NoticeRecord | None:
         """The notice with the same source, while nobody has leased it."""
@@ -80,18 +81,18 @@ class Inboxes:
 
     def drop(self, record: TaskRecord) -> None:
         for notice in (*record.notices, *record.events):
-            self._drop(notice)
+            self.drop_one(notice)
 
     def prune(self, record: TaskRecord, keep: int) -> None:
         """The told events of a task that are older than its newest `keep`."""
         old = [one for one in record.events[:-keep] if one.state is NoticeState.TOLD]
         for notice in old:
-            self._drop(notice)
+            self.drop_one(notice)
         if old:
             gone = set(old)
             record.events = [one for one in record.events if one not in gone]
 
-    def _drop(self, notice: NoticeRecord) -> None:
+    def drop_one(self, notice: NoticeRecord) -> None:
         if notice.state in OPEN:
             self._move(notice, NoticeState.TOLD)
         self.states[notice.state] -= 1
@@ -176,6 +177,9 @@ class Inboxes:
         self._move(notice, NoticeState.PARKED if parks else NoticeState.UNREAD)
 
     # -- everybody
+    def threads(self) -> Iterator[str]:
+        return (name for name, home in self._threads.items() if home.all)
+
     def untold(self, thread: str) -> Iterable[NoticeRecord]:
         home = self._threads.get(thread)
         return home.open.values() if home else ()

@@ -39,13 +39,14 @@ class NoticeRecord:
         "told_at", "turn", "turn_number", "waits",
     )  # fmt: skip
 
-    def __init__(self, of: TaskRecord, draft: Draft, number: int) -> None:
+    def __init__(self, of: TaskRecord | None, draft: Draft, number: int) -> None:
+        """`of` is None for a notice that is about no task, as an alarm is."""
         self.of = of
         self.thread = draft.thread
         self.at = draft.at
         self.body: NoticeBody | None = draft.body
-        self.run = of.task.run.number
-        self.id = notice_id(of.task.id, self.run) if draft.body is None else draft.body.ref.id
+        self.run = 0 if of is None else of.task.run.number
+        self.id = _id(of, draft)
         self.number = number
         self.nonce = secrets.token_hex(6)
         self.state = NoticeState.MUTED if draft.muted else NoticeState.UNREAD
@@ -57,7 +58,9 @@ class NoticeRecord:
         self.waits = False  # parked because nobody came, not because its delivery failed
 
     @property
-    def task(self) -> Task:
+    def task(self) -> Task | None:
+        if self.of is None:
+            return None
         return self.of.left_by(self.run) if self.body is None else self.of.task
 
     @property
@@ -67,6 +70,13 @@ class NoticeRecord:
         why = "unclaimed" if self.waits else "failures"
         reason = why if self.state is NoticeState.PARKED else None
         return EndingDelivery(self.state, self.number, self.turn or None, at, reason, self.turn_number)
+
+
+def _id(of: TaskRecord | None, draft: Draft) -> str:
+    if draft.body is not None:
+        return draft.body.ref.id
+    assert of is not None, "an ending is of a task"
+    return notice_id(of.task.id, of.task.run.number)
 
 
 def by_number(record: TaskRecord | NoticeRecord) -> int:

@@ -22,11 +22,12 @@ from meantime.ports.store import CommitResult, Committed, Entry, Owed, Query, Se
 
 from .inboxes import Inboxes
 from .records import NoticeRecord, TaskRecord
+from .schedule_index import MemorySchedules
 from .spills import Spills
 from .task_index import TaskIndex, statistics
 
 
-class MemoryStore:
+class MemoryStore(MemorySchedules):
     """Nothing in it waits, but for files; so every method is atomic by itself."""
 
     is_copy = False
@@ -37,6 +38,7 @@ class MemoryStore:
     def _reset(self) -> None:
         self._tasks = TaskIndex()
         self._inbox = Inboxes()
+        self._reset_schedules()
         self._transcripts: defaultdict[str, TranscriptLines] = defaultdict(TranscriptLines)
         self._journal = Journal()
         self._spills = Spills()
@@ -97,7 +99,7 @@ class MemoryStore:
     def _tell(self, record: TaskRecord, draft: Draft) -> int:
         joined = self._inbox.joinable(draft.body) if draft.joins and draft.body is not None else None
         if joined is None:
-            return self._inbox.add(record, draft)
+            return self._inbox.add(record, draft).number
         joined.body, joined.at = draft.body, draft.at
         return joined.number
 
@@ -127,7 +129,7 @@ class MemoryStore:
 
     async def hot(self, thread: str, keep: int) -> Sequence[Task]:
         return self._tasks.hot(
-            thread, keep, (one.of for one in self._inbox.untold(thread) if one.body is None)
+            thread, keep, (one.of for one in self._inbox.untold(thread) if one.body is None and one.of)
         )
 
     async def runs(self, task_id: str) -> Sequence[Task]:
@@ -216,7 +218,8 @@ class MemoryStore:
         return dict(self._inbox.unread)
 
     async def owed(self, thread: str | None, limit: int) -> Sequence[Owed]:
-        names = [name for name in self._tasks.threads() if thread in (None, name)]
+        known = {*self._tasks.threads(), *self._inbox.threads(), *self._pending_by_thread}
+        names = [name for name in sorted(known) if thread in (None, name)]
         return [self._inbox.owed(name) for name in names[:limit]]
 
     async def unpark(self, thread: str, notices: Sequence[str] | None = None) -> int:
@@ -248,7 +251,8 @@ class MemoryStore:
         return self._journal.seq
 
     async def forget(self, retention: Retention, now: float) -> int:
-        untold = {notice.of.task.id for notice in self._inbox.open.values()}
+        untold = {notice.of.task.id for notice in self._inbox.open.values() if notice.of is not None}
+        self._forget_schedules(retention, now)
         self._journal.trim(max(1, retention.journal_events))
         for record in self._tasks.records.values():
             if len(record.events) > retention.told_events:

@@ -15,6 +15,7 @@ import msgspec
 from meantime.kernel.model import Task
 from meantime.kernel.notice_sources import NoticeBody
 from meantime.kernel.notices import Message
+from meantime.kernel.schedules import Schedule
 
 T = TypeVar("T", bound=msgspec.Struct)
 BAD = (msgspec.MsgspecError, ValueError, TypeError)  # text that is not UTF-8, a body that is a number
@@ -48,6 +49,7 @@ class SealedDecoder(Generic[T]):
 decode_task = SealedDecoder(Task).decode
 decode_message = SealedDecoder(Message).decode
 decode_words = SealedDecoder(NoticeBody).decode
+decode_schedule = SealedDecoder(Schedule).decode
 
 
 def is_sealed(body: Any) -> bool:

@@ -60,7 +60,7 @@ class Changes:
         number = 0
         for draft in change.notices:
             if not draft.joins:
-                number = self._add(cursor, task, at, draft)
+                number = self.add_notice(cursor, at, draft, task.run.number)
         seq = 0
         event = change.event
         if event is not None:
@@ -69,7 +69,8 @@ class Changes:
             seq = cursor.lastrowid or 0
         return Committed(CommitResult.DONE, seq, number)
 
-    def _add(self, cursor: sqlite3.Cursor, task: Task, source: int | None, draft: Draft) -> int:
+    def add_notice(self, cursor: sqlite3.Cursor, source: int | None, draft: Draft, run: int = 0) -> int:
+        """`run` is that of an ending; the body of every other notice says its own."""
         thread, when = draft.thread, draft.at
         number = self._numbers.get(thread)
         if number is None:
@@ -79,7 +80,7 @@ class Changes:
         self._numbers[thread] = number
         self._given[thread] = when
         state = "muted" if draft.muted else "unread"
-        kind, run, seq, body = 0, task.run.number, 0, None
+        kind, seq, body = 0, 0, None
         if draft.body is not None:
             kind, run, seq, body = KINDS.index(draft.body.kind), *draft.body.ref[2:], seal(encode(draft.body))
         summed = of_notice(thread, number, kind, source, run, seq, when)

@@ -22,6 +22,7 @@ from .checksums import (
     of_notice,
     verify,
 )
+from .schedule_rows import ScheduleRow
 from .sql import queries
 
 SQL = queries()
@@ -177,10 +178,20 @@ def _event(row: tuple[Any, ...]) -> Bad | None:
     return Bad(f"event {row[0]} of the journal", problem, row, row[0]) if problem else None
 
 
+def _schedule(row: tuple[Any, ...]) -> Bad | None:
+    schedule = ScheduleRow(*row)
+    problem = schedule.problem()
+    if not problem:
+        return None
+    name = f"reminder {schedule.id} of thread {schedule.thread}"
+    return Bad(name, problem, row, schedule.body, ("set_schedule_aside", (schedule.seq,)))
+
+
 TABLES = (
     Table("contents", (-1,), _task),
     Table("contents_of_runs", ("", -1), _run),
     Table("contents_of_notices", ("", -1), _notice),
+    Table("contents_of_schedules", (-1,), _schedule),
     Table("contents_of_transcripts", ("", -1), _entry),
     Table("events_after", (-1,), _event),
 )

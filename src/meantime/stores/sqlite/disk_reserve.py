@@ -6,6 +6,8 @@ import contextlib
 import os
 from pathlib import Path
 
+from meantime.system.platform import preallocate
+
 from .ledger_lock import CREATE
 
 
@@ -24,7 +26,7 @@ class Reserve:
         try:
             fd = os.open(self._path, CREATE, 0o600)
             try:
-                os.posix_fallocate(fd, 0, self.SIZE)
+                preallocate(fd, self.SIZE)
             finally:
                 os.close(fd)
         except OSError:

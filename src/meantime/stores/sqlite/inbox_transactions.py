@@ -135,9 +135,10 @@ def _id(kind: int, of: str, run: int, seq: int) -> str:
 def _key_of_id(cursor: sqlite3.Cursor, notice: str) -> tuple[int, int, int, int] | None:
     """The key of a notice's row: kind, source, run and sequence number."""
     ref = parse_notice_id(notice)
-    if ref is None or ref.kind not in (SourceKind.ENDING, SourceKind.EVENT):
+    if ref is None or ref.kind is SourceKind.MESSAGE:
         return None
-    row = cursor.execute(SQL["task_at"], (ref.of,)).fetchone()
+    found = SQL["schedule_at" if ref.kind is SourceKind.ALARM else "task_at"]
+    row = cursor.execute(found, (ref.of,)).fetchone()
     return None if row is None else (KINDS.index(ref.kind), row[0], ref.run, ref.seq)
 
 

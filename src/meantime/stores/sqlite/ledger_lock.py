@@ -18,6 +18,7 @@ import msgspec
 
 from meantime.kernel.errors import LedgerBusy
 from meantime.system.origin import ELSEWHERE, Origin
+from meantime.system.platform import sync_file
 
 DAMAGE = 300  # characters that are kept of what is said of it
 CREATE = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -85,13 +86,13 @@ class Lock:
         self._origin, self.is_copy = found, False
         self._write(clean=False)
         with contextlib.suppress(OSError):
-            os.fsync(self._fd)
+            sync_file(self._fd)
 
     def disown(self) -> None:
         """The next ledger that is put here is found to be a copy, whoever opens it."""
         self._origin, self.was_made, self.checkpoints = ELSEWHERE, True, 0
         self._write(clean=True)
-        os.fsync(self._fd)
+        sync_file(self._fd)
 
     def accept_copy(self) -> None:
         """An older copy of the ledger lies here, and that is meant."""

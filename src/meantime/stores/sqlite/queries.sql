@@ -290,8 +290,8 @@ RETURNING thread, number;
 UPDATE notices SET turn_number = ? WHERE thread = ? AND number = ?;
 
 -- name: held_by
-SELECT n.kind, t.id, n.run, n.seq, n.number FROM notices AS n INDEXED BY notices_leased
-LEFT JOIN tasks AS t ON n.kind < 2 AND t.seq = n.source
+SELECT n.kind, coalesce(t.id, s.id), n.run, n.seq, n.number FROM notices AS n INDEXED BY notices_leased
+LEFT JOIN tasks AS t ON n.kind < 2 AND t.seq = n.source LEFT JOIN schedules AS s ON n.kind = 2 AND s.seq = n.source
 WHERE n.thread = ? AND n.state = 'leased' AND n.turn = ? ORDER BY n.number;
 
 -- name: told_by
@@ -316,7 +316,8 @@ UPDATE notices INDEXED BY notices_leased SET
   parked_for = CASE WHEN failures + ?1 >= ?2 THEN 'failures' END,
   turn = NULL
 WHERE thread = ?3 AND state = 'leased' AND turn = ?4
-RETURNING kind, (SELECT t.id FROM tasks AS t WHERE notices.kind < 2 AND t.seq = notices.source), run, seq, state;
+RETURNING kind, CASE kind WHEN 2 THEN (SELECT s.id FROM schedules AS s WHERE s.seq = notices.source)
+  ELSE (SELECT t.id FROM tasks AS t WHERE notices.kind < 2 AND t.seq = notices.source) END, run, seq, state;
 
 -- name: release_all
 UPDATE notices INDEXED BY notices_leased SET
@@ -331,17 +332,23 @@ SELECT thread, count(*) FROM notices INDEXED BY notices_open
 WHERE state IN ('unread', 'leased', 'parked') AND state = 'unread' GROUP BY thread;
 
 -- name: threads
+-- Those that have tasks, notices or reminders; a few looks into an index for each.
 WITH RECURSIVE names (id) AS (
-  SELECT min(thread) FROM tasks
+  SELECT min(id) FROM (SELECT min(thread) AS id FROM tasks UNION ALL SELECT min(thread) FROM notices
+    UNION ALL SELECT min(thread) FROM schedules WHERE state = 'pending')
   UNION ALL
-  SELECT (SELECT min(thread) FROM tasks WHERE thread > names.id) FROM names WHERE names.id IS NOT NULL
+  SELECT (SELECT min(id) FROM (SELECT min(thread) AS id FROM tasks WHERE thread > names.id
+      UNION ALL SELECT min(thread) FROM notices WHERE thread > names.id
+      UNION ALL SELECT min(thread) FROM schedules WHERE state = 'pending' AND thread > names.id))
+  FROM names WHERE names.id IS NOT NULL
 )
 SELECT id, (SELECT at FROM notices WHERE thread = id ORDER BY number DESC LIMIT 1)
 FROM names WHERE id IS NOT NULL LIMIT ?;
 
 -- name: thread
-SELECT thread, (SELECT at FROM notices WHERE thread = ?1 ORDER BY number DESC LIMIT 1)
-FROM tasks WHERE thread = ?1 LIMIT 1;
+SELECT ?1, (SELECT at FROM notices WHERE thread = ?1 ORDER BY number DESC LIMIT 1)
+WHERE EXISTS (SELECT 1 FROM tasks WHERE thread = ?1) OR EXISTS (SELECT 1 FROM notices WHERE thread = ?1)
+  OR EXISTS (SELECT 1 FROM schedules WHERE state = 'pending' AND thread = ?1);
 
 -- name: owed
 SELECT thread, state, count(*) FROM notices INDEXED BY notices_open
@@ -472,6 +479,85 @@ SELECT source FROM found WHERE source IS NOT NULL
 -- name: prune_events
 DELETE FROM notices WHERE kind = 1 AND source = ?1 AND state = 'told' AND (run, seq) <=
   (SELECT run, seq FROM notices WHERE kind = 1 AND source = ?1 ORDER BY run DESC, seq DESC LIMIT 1 OFFSET ?2);
+
+-- name: insert_schedule
+INSERT INTO schedules (id, thread, kind, state, version, occurrence, clock, due, at, tool_call, updated, body)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
+
+-- name: update_schedule
+-- `clock` stays: a delay of a former boot goes by the wall clock until it has come.
+UPDATE schedules SET state = ?, version = ?, occurrence = ?, updated = ?, body = ? WHERE id = ? AND version = ?
+RETURNING seq;
+
+-- name: schedule_of_call
+SELECT id FROM schedules WHERE thread = ? AND tool_call = ?;
+
+-- name: schedule_by_id
+SELECT body FROM schedules WHERE id = ?;
+
+-- name: schedule_at
+SELECT seq FROM schedules WHERE id = ?;
+
+-- name: schedules_due
+SELECT seq, body, thread FROM schedules INDEXED BY schedules_due WHERE state = 'pending' AND clock = ? AND due <= ?
+ORDER BY due LIMIT ?;
+
+-- name: next_due
+SELECT (SELECT min(due) FROM schedules INDEXED BY schedules_due WHERE state = 'pending' AND clock = ''),
+  (SELECT min(due) FROM schedules INDEXED BY schedules_due WHERE state = 'pending' AND clock = ?);
+
+-- name: pending_schedules
+SELECT thread, count(*) FROM schedules INDEXED BY schedules_of_thread WHERE state = 'pending' GROUP BY thread;
+
+-- name: schedules
+SELECT body FROM schedules INDEXED BY schedules_of_thread WHERE state = 'pending' ORDER BY at, seq LIMIT ? OFFSET ?;
+
+-- name: schedules_of
+SELECT body FROM schedules INDEXED BY schedules_of_thread WHERE state = 'pending' AND thread = ?
+ORDER BY at, seq LIMIT ? OFFSET ?;
+
+-- name: set_schedule_aside
+-- One that cannot be read would be due for ever.
+UPDATE schedules SET state = 'cancelled' WHERE seq = ? AND state = 'pending';
+
+-- name: count_by_the_wall_clock
+UPDATE schedules SET clock = '', due = at WHERE state = 'pending' AND clock NOT IN ('', ?);
+
+-- name: forgettable_schedules
+SELECT seq FROM schedules INDEXED BY schedules_over
+WHERE state != 'pending' AND (updated < ?1 OR updated <= coalesce((SELECT updated FROM schedules INDEXED BY schedules_over
+    WHERE state != 'pending' ORDER BY updated DESC LIMIT 1 OFFSET ?2), -1e300))
+  AND NOT EXISTS (SELECT 1 FROM notices AS n
+                  WHERE n.kind = 2 AND n.source = schedules.seq AND n.state IN ('unread', 'leased', 'parked'))
+ORDER BY updated LIMIT ?3;
+
+-- name: delete_schedule
+DELETE FROM schedules WHERE seq = ? AND state != 'pending';
+
+-- name: delete_alarms
+DELETE FROM notices WHERE kind = 2 AND source = ?;
+
+-- name: contents_of_schedules
+SELECT seq, id, thread, kind, state, version, occurrence, clock, due, at, tool_call, updated, body FROM schedules
+WHERE seq > ? ORDER BY seq LIMIT ?;
+
+-- name: alarms_of_nothing
+SELECT source, body FROM notices WHERE kind = 2 AND source NOT IN (SELECT seq FROM schedules);
+
+-- name: restore_schedule
+INSERT INTO schedules (seq, id, thread, kind, state, version, occurrence, clock, due, at, tool_call, updated, body)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
+
+-- name: drop_alarms_of_nothing
+DELETE FROM notices WHERE kind = 2 AND source NOT IN (SELECT seq FROM schedules);
+
+-- name: done_without_alarm
+SELECT s.seq, s.body FROM schedules AS s
+WHERE s.state = 'done' AND NOT EXISTS
+  (SELECT 1 FROM notices AS n WHERE n.kind = 2 AND n.source = s.seq AND n.run = s.occurrence) ORDER BY s.updated;
+
+-- name: insert_lost_alarm
+INSERT INTO notices (thread, number, kind, source, run, state, at, sum, told_at, body) VALUES (?, ?, 2, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: fill_columns
 UPDATE tasks SET (agent, words, session, duration, kind, parent) =

@@ -11,7 +11,7 @@ from pathlib import Path
 from meantime.kernel.model import Task
 from meantime.kernel.notice_sources import notice_id
 
-from . import checkpoints, counters, salvage_report
+from . import checkpoints, counters, salvage_report, salvaged_alarms
 from .checksums import decode_task, of_notice
 from .ledger_lock import make_private
 from .salvaged_rows import Salvaged
@@ -149,6 +149,7 @@ def _mend(db: sqlite3.Connection) -> None:
     for seq, thread, run, at, body in db.execute(SQL["ended_without_notice"]).fetchall():
         task = decode_task(body)
         _add_notice(db, task, seq, thread, run, task.run.ended_at or at)
+    salvaged_alarms.mend(db, _lost_number)
     counters.recount(db)
 
 

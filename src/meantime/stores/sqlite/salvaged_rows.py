@@ -10,6 +10,7 @@ from typing import Any
 
 from .contents import StoredRow as TaskRow
 from .contents import entry_problem, event_problem, notice_problem, run_problem
+from .schedule_rows import ScheduleRow
 from .sql import lenient_text
 from .wal_mark import WalMark
 from .wal_overlay import Overlay
@@ -20,6 +21,7 @@ KEYS = {
     "runs": ("task_id", "run"),
     "threads": ("id",),
     "notices": ("thread", "number"),
+    "schedules": ("id",),
     "transcripts": ("thread", "position"),
     "events": ("seq",),
 }
@@ -65,9 +67,17 @@ class Salvaged:
         for row in reader.by_place("tasks"):
             self._keep_task(row)
         tasks = self.rows["tasks"].values()
+        if reader.has("schedules"):  # an older schema has none
+            for row in reader.by_place("schedules"):
+                found = ScheduleRow(*(row.get(name) for name in ScheduleRow._fields))  # type: ignore[arg-type]
+                self._keep_newest("schedules", row, found.problem())
+        scheduled = self.rows["schedules"].values()
         for table in ("threads", "runs"):
             self._keep(table, reader.in_order(table))
-        threads = {*(row["thread"] for row in tasks), *(row["id"] for row in self.rows["threads"].values())}
+        threads = {
+            *(row["thread"] for row in (*tasks, *scheduled)),
+            *(row["id"] for row in self.rows["threads"].values()),
+        }
         for thread in sorted(threads):
             self._keep("threads", reader.of("threads", "id = ?", thread))
             self._keep("notices", reader.by_number("notices", "number", thread))
@@ -85,12 +95,17 @@ class Salvaged:
 
     def _keep_task(self, row: Row) -> None:
         task = TaskRow(*(row.get(name) for name in TaskRow._fields))  # type: ignore[arg-type]
-        if task.problem():
-            self.unreadable.setdefault(str(task.id), str(task.thread))
+        self._keep_newest("tasks", row, task.problem())
+
+    def _keep_newest(self, table: str, row: Row, problem: str) -> None:
+        """The newest version of a row. One that makes no sense is named in the report."""
+        id = row.get("id")
+        if problem:
+            self.unreadable.setdefault(str(id), str(row.get("thread")))
             return
-        known = self.rows["tasks"].get((task.id,))
+        known = self.rows[table].get((id,))
         if known is None or known["version"] < row["version"]:
-            self.rows["tasks"][(task.id,)] = row
+            self.rows[table][(id,)] = row
 
 
 _NOTICE = ("thread", "number", "kind", "source", "run", "seq", "at", "sum", "body")
@@ -115,6 +130,9 @@ class _Reader:
             yield from self._query(f"SELECT * FROM {table} WHERE {where}", values)
         except sqlite3.Error:
             return
+
+    def has(self, table: str) -> bool:
+        return any(self.of("sqlite_schema", "type = 'table' AND name = ?", table))
 
     def in_order(self, table: str) -> Iterator[Row]:
         """From both ends, as far as the table goes."""

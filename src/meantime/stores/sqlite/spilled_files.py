@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from meantime.kernel.errors import LedgerError
 from meantime.kernel.model import Task
 from meantime.system.atomic_file import NEW_FILE, sync_folder
+from meantime.system.platform import sync_data
 
 
 class Spills:
@@ -26,7 +27,7 @@ class Spills:
         with os.fdopen(fd, "wb") as file:
             file.write(payload)
             file.flush()
-            os.fdatasync(file.fileno())
+            sync_data(file.fileno())
         sync_folder(self.folder)  # otherwise a power cut could take its name, which the ending points to
         return str(path)
 

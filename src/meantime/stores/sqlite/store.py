@@ -33,6 +33,7 @@ from .ledger_file import LedgerFile
 from .pages import counting, counting_to, is_narrow, is_scan, page
 from .reader_pool import Readers
 from .row_reads import RowReads
+from .schedule_table import ScheduleTable
 from .spilled_files import MovedPayloads, Spills
 from .unreadable_rows import Unreadable, park
 from .writer import Writer
@@ -43,7 +44,7 @@ _FEW = 20_000  # rows that are counted on the loop
 _FORGET_AT_ONCE = 100  # per transaction, so that nobody waits long behind the upkeep
 
 
-class SqliteStore(InboxReads, RowReads):
+class SqliteStore(InboxReads, RowReads, ScheduleTable):
     """Reads run on the event loop from a connection of their own: they come from an index and cost
     less than the hop to a thread. Writes go through the Writer."""
 
@@ -314,6 +315,7 @@ class SqliteStore(InboxReads, RowReads):
             await self._writer.submit(
                 inbox_transactions.changed, "prune_events", source, retention.told_events
             )
+        await self._forget_schedules(retention, now)
         old = (now - retention.history_seconds, retention.history_tasks, _FORGET_AT_ONCE)
         gone = 0
         while found := await self._beside(self._forgettable, old):

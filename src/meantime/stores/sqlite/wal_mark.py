@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from meantime.system.procfs import boot
+from meantime.system.platform import boot, sync_data
 
 LOOKED = 0.1  # seconds between two looks for the name of the WAL
 WAL_HEADER = 32
@@ -218,7 +218,7 @@ class WalMark:
         self._synced = self._nothing
         if self._fd >= 0:
             os.pwrite(self._fd, 2 * self._nothing, 0)
-            os.fdatasync(self._fd)
+            sync_data(self._fd)
 
     @contextmanager
     def lifted(self) -> Generator[None]:

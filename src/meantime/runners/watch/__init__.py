@@ -1,0 +1,1 @@
+"""Watches: work that looks at something and tells of what it finds."""

@@ -1,0 +1,137 @@
+"""A watch of something that has states: it looks, compares with the last state seen, and tells of changes."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import NamedTuple, Protocol
+
+from meantime.kernel.event_notices import one
+from meantime.kernel.model import Json
+from meantime.kernel.watches import counted
+from meantime.ports.clock import Clock
+
+from .expressions import expression
+from .findings import Findings
+from .log_scan import DEADLINE
+
+JITTER = 0.1  # of the time between two looks: watches that began together do not look together for ever
+WANTED = {"port": "^open$"}  # what is told where no `match` says it
+BACK_OFF, LONGEST = 2.0, 300.0  # between looks that fail, and seconds at the most
+
+
+class Look(NamedTuple):
+    """One look at what is watched."""
+
+    state: Json  # compared with the last one, and kept as the cursor
+    text: str  # what is told if it has changed
+    matched: str = ""  # what the expressions are searched in, if not the text
+    over: str = ""  # why there is nothing more to watch
+    failed: bool = False  # it could not be looked at: the next look comes later
+
+
+class StateSource(Protocol):
+    every: float  # seconds between two looks, if the watch says nothing else
+
+    async def look(self, was: Json) -> Look:
+        """`was` is the last state seen; None for the first look."""
+        ...
+
+    def listen(self, wake: asyncio.Event) -> None:
+        """Sets the event when it should be looked again, as far as that can be known."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class RunningWatch(Protocol):
+    """One watch that looks."""
+
+    findings: Findings
+
+    async def ending(self) -> tuple[str, str]:
+        """Why it is over, and what its ending tells of."""
+        ...
+
+    def expire(self) -> None:
+        """Its deadline has come."""
+        ...
+
+    async def leave(self) -> None:
+        """Keeps how far it has looked, for the next owner."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class StateWatch:
+    def __init__(
+        self, findings: Findings, source: StateSource, clock: Clock, match: str | None = None
+    ) -> None:
+        """`match`: in place of the watch's own, where that is for something else than the state."""
+        spec = findings.spec
+        self.findings = findings
+        self._source = source
+        self._clock = clock
+        wanted = (spec.match if match is None else match) or WANTED.get(spec.source, "")
+        self._match = expression(wanted) if wanted else None
+        self._until = expression(spec.until, "until") if spec.until else None
+        self._wake = asyncio.Event()
+        self._is_due = False
+
+    async def ending(self) -> tuple[str, str]:
+        self._source.listen(self._wake)
+        wait = 0.0
+        while True:
+            is_last = self._is_due  # what is there at the deadline is still looked at
+            self._wake.clear()
+            look = await self._source.look(self.findings.cursor.state)
+            if (ended := await self._judge(look)) is not None:
+                return ended
+            if look.over or is_last:
+                return look.over or DEADLINE, ""
+            every = self.findings.spec.every or self._source.every
+            wait = min(max(LONGEST, every), max(every, wait * BACK_OFF)) if look.failed else every
+            await self._pause(wait)
+
+    async def _judge(self, look: Look) -> tuple[str, str] | None:
+        """Tells of a state that is new and wanted. An ending, if it ends the watch."""
+        cursor = self.findings.cursor
+        if look.state == cursor.state:
+            return None
+        text = look.matched or look.text
+        if self._until is not None and self._until.fits(text):
+            return f"until {self._until.text}", look.text
+        is_first = cursor.state is None
+        if not (self._match.fits(text) if self._match is not None else not is_first):
+            await self.findings.save(state=look.state)
+            return None
+        if self.findings.spec.once or look.over:
+            self.findings.cursor = counted(cursor, 1)
+            return look.over, look.text
+        await self.findings.tell(one(look.text), counted(cursor, 1, state=look.state))
+        return None
+
+    async def _pause(self, seconds: float) -> None:
+        seconds *= 1 + JITTER * (2 * random.random() - 1)
+        alarm = self._clock.call_later(seconds, self._wake.set)
+        try:
+            await self._wake.wait()
+        finally:
+            alarm.cancel()
+
+    def expire(self) -> None:
+        self._is_due = True
+        self._wake.set()
+
+    async def leave(self) -> None:
+        """Every state that was seen is kept already."""
+
+    def close(self) -> None:
+        self._source.close()
+
+
+def changed(was: Json, now: str, detail: str = "") -> str:
+    """The words of a change from one state to another; the state alone where only the detail is new."""
+    head = f"{was} → {now}" if was not in (None, now) else now
+    return f"{head}\n{detail}" if detail else head

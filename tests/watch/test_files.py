@@ -1,0 +1,142 @@
+"""Watches of files and folders: they appear, change, are cut, replaced and removed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from meantime import InvalidInput, LedgerError, Meantime, NoticeRate, Settings, Thread, Watch
+from meantime.kernel.event_notices import Events
+from meantime.kernel.model import Json, Task
+from meantime.runtime.watched_work import WatchedWork
+from meantime.system.platform import FolderEvents
+
+from .told import PATIENCE, first_look, told
+
+pytestmark = pytest.mark.anyio
+
+KEEP = Settings(notices=NoticeRate(0.0, 1_000_000), reconcile_every=0.2)
+
+
+@pytest.fixture(params=["inotify", "polling"])
+def events(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "polling":
+        monkeypatch.setattr(FolderEvents, "listen", lambda self, folder, wake: -1)
+
+
+@pytest.mark.usefixtures("events")
+async def test_a_file_that_appears_changes_and_goes_is_told_each_time(thread: Thread, tmp_path: Path):
+    file = tmp_path / "report.txt"
+    watch = await thread.start(Watch(file=file, every=0.1))
+    await first_look(thread, watch.id)
+    file.write_text("one")
+    assert await told(thread, watch.id, 1) == [("event", f"{file} appeared (3 bytes)")]
+    file.write_text("one two")
+    assert (await told(thread, watch.id, 1))[-1] == ("event", f"{file} changed (7 bytes)")
+    file.unlink()
+    assert (await told(thread, watch.id, 1))[-1] == ("event", f"{file} is gone")
+
+
+async def test_entries_of_a_folder_are_told_by_name(thread: Thread, tmp_path: Path):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "old.log").touch()
+    watch = await thread.start(Watch(file=folder, match=r"\.log$"))
+    await first_look(thread, watch.id)
+    (folder / "other.txt").touch()
+    (folder / "new.log").write_text("x")
+    assert await told(thread, watch.id, 1) == [("event", f"{folder} changed\n+ new.log")]
+    shutil.rmtree(folder)
+    assert (await told(thread, watch.id, 1))[-1][1].endswith(("is gone", "- new.log\n- old.log", "- old.log"))
+
+
+@pytest.mark.usefixtures("events")
+async def test_new_lines_of_a_file_are_searched_over_a_cut_and_a_replacement(thread: Thread, tmp_path: Path):
+    log = tmp_path / "app.log"
+    watch = await thread.start(Watch(file=log, match="ERROR", every=0.1))
+    log.write_text("ERROR 1\nok\n")
+    assert await told(thread, watch.id, 1) == [("event", "ERROR 1")]
+    with log.open("a") as file:
+        file.write("ERR")
+        file.flush()
+        file.write("OR 2\n")
+    assert await told(thread, watch.id, 1) == [("event", "ERROR 2")]
+    log.rename(tmp_path / "app.log.1")
+    log.write_text("ERROR 3\n")
+    assert await told(thread, watch.id, 1) == [("event", "ERROR 3")]
+    os.truncate(log, 0)
+    log.write_text("ERROR 4\n")
+    found = await told(thread, watch.id, 1)
+    assert found == [("event", "ERROR 4")]
+
+
+async def test_lines_that_came_without_an_owner_are_found_once(tmp_path: Path):
+    ledger, log = tmp_path / "work.db", tmp_path / "app.log"
+    log.write_text("ERROR old\n")
+    async with Meantime.open(ledger, settings=KEEP) as mt:
+        watch = await mt.thread("a").start(Watch(file=log, match="ERROR", new=True))
+        await first_look(mt.thread("a"), watch.id)
+    with log.open("a") as file:
+        file.write("ERROR alone\n")
+    async with Meantime.open(ledger, settings=KEEP) as mt:
+        assert await told(mt.thread("a"), watch.id, 1) == [("event", "ERROR alone")]
+    log.unlink()
+    log.write_text("a file in its place, which may have its number\nERROR new\n" * 3)
+    async with Meantime.open(ledger, settings=KEEP) as mt:
+        assert await told(mt.thread("a"), watch.id, 1) == [("event", "ERROR new")]
+
+
+async def test_a_line_that_was_read_and_could_not_be_told_is_left_to_the_next_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    ledger, log = tmp_path / "work.db", tmp_path / "app.log"
+    log.write_text("ok\n")
+    tries = asyncio.Event()
+
+    async def full_disk(self: WatchedWork, task: Task, events: Events, cursor: Json) -> bool:
+        tries.set()
+        raise LedgerError("The disk is full.")
+
+    async with Meantime.open(ledger, settings=KEEP) as mt:
+        watch = await mt.thread("a").start(Watch(file=log, match="ERROR", new=True))
+        await first_look(mt.thread("a"), watch.id)
+        monkeypatch.setattr(WatchedWork, "found", full_disk)
+        with log.open("a") as file:
+            file.write("ERROR untold\n")
+        async with asyncio.timeout(PATIENCE):
+            await tries.wait()
+    monkeypatch.undo()
+    async with Meantime.open(ledger, settings=KEEP) as mt:
+        assert await told(mt.thread("a"), watch.id, 1) == [("event", "ERROR untold")]
+
+
+@pytest.mark.slow
+async def test_a_folder_of_very_many_files_is_compared_as_a_whole(thread: Thread, tmp_path: Path):
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for number in range(1_100):
+        (folder / str(number)).touch()
+    watch = await thread.start(Watch(file=folder))
+    await first_look(thread, watch.id)
+    assert len(str((await thread.get(watch.id)).run.cursor)) < 1_000
+    (folder / "one more").touch()
+    assert await told(thread, watch.id, 1) == [("event", f"{folder} changed: 1,101 entries")]
+
+
+async def test_a_path_that_has_no_lines_is_waited_for(thread: Thread, tmp_path: Path):
+    place = tmp_path / "later"
+    watch = await thread.start(Watch(file=place, match="ERROR"))
+    os.mkfifo(place)
+    place.unlink()
+    place.write_text("ERROR at last\n")
+    assert await told(thread, watch.id, 1) == [("event", "ERROR at last")]
+
+
+async def test_a_file_that_can_never_be_there_is_refused(thread: Thread):
+    for match in ("", "ERROR"):
+        with pytest.raises(InvalidInput, match="has a name that is too long"):
+            await thread.start(Watch(file="/tmp/" + 300 * "x", match=match))
