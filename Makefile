@@ -4,7 +4,11 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 TSC := .typescript/node_modules/.bin/tsc
 
-.PHONY: demo test test-all check coverage bench faults venv clean
+# The suite starts hundreds of daemons and commands, as users do. Where this is set, as in many containers, each of
+# them compiles the whole package again: a daemon starts three times as slowly.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo test test-all check coverage bench faults posix venv clean
 
 demo: $(VENV)/.ready
 	@$(RUN) -m meantime.app.demo
@@ -16,6 +20,14 @@ test: $(VENV)/.tested .agents/.tested .foreign/.ready
 # All of it, with what takes long and with every agent that can be installed.
 test-all: $(VENV)/.tested .agents/.all .foreign/.ready .servers/.ready .typescript/.ready .frameworks/.ready
 	$(RUN) -m pytest -q -n 3 --dist loadgroup
+
+# Commands, runtime, daemon, command line and agents with the POSIX path, on a Linux that refuses what only Linux
+# has; then the hostile process trees, which are counted and do not fail it. `make posix TESTS=tests/shell` runs
+# only these.
+POSIX := tests/system tests/shell tests/runtime tests/daemon tests/cli tests/agents
+posix: $(VENV)/.tested
+	$(RUN) -m pytest -q -n 3 --dist loadgroup --platform=posix -m "not slow" $(or $(TESTS),$(POSIX))
+	$(if $(TESTS),,MEANTIME_PLATFORM=posix $(RUN) -m tests.posix_mode.tree_figures cancel)
 
 check: $(VENV)/.tested .typescript/.ready
 	$(VENV)/bin/ruff check .
@@ -44,14 +56,16 @@ coverage: $(VENV)/.tested
 # `make faults REPORT=docs/internals/reliability.json` writes what it found there, family by family.
 # `make faults LONG=1` is a soak of an hour (MINUTES=60) in the folder SOAK=.soak. Stopped, it goes on when it is
 # started again.
-faults: $(VENV)/.tested strace faketime
+faults: $(VENV)/.tested strace faketime $(if $(FAMILIES),$(if $(filter adapters,$(FAMILIES)),.frameworks/.ready),.frameworks/.ready)
 	$(RUN) -m $(if $(LONG),tests.faults.soak --minutes $(or $(MINUTES),60) --folder $(or $(SOAK),.soak) $(if \
 	$(REPORT),--report $(REPORT)),tests.faults.run $(FAMILIES) $(if $(REPORT),--report $(REPORT)))
 
 # `make bench NAMES="scaling history"` runs only these; `make bench NAMES=scaling MOST=1000000` goes further.
+# `make bench NAMES=adapters ROWS="langchain openai_agents"` measures only these frameworks.
 # `make bench NAMES=crash_matrix ROWS="Mastra Strands" ROUNDS=5` plays only these rows of the crash matrix.
 bench: $(VENV)/.benched $(if $(NAMES),,peers strace) $(if $(NAMES),$(if $(filter workers,$(NAMES)),.queues/.ready),.queues/.ready) \
-	$(if $(NAMES),$(if $(filter crash_matrix,$(NAMES)),crash-peers),crash-peers)
+	$(if $(NAMES),$(if $(filter crash_matrix,$(NAMES)),crash-peers),crash-peers) \
+	$(if $(filter adapters,$(NAMES)),.frameworks/.ready)
 	MOST=$(MOST) MINUTES=$(MINUTES) ROWS="$(ROWS)" ROUNDS=$(ROUNDS) $(RUN) -m benchmarks $(NAMES)
 
 venv: $(VENV)/.tested
@@ -148,6 +162,24 @@ postgres:
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { command -v apt-get >/dev/null && apt-get update -q && apt-get install -qy postgresql; } || \
 	echo "PostgreSQL is missing: its carrier is not tested"
 
+# The core of the suite on every Python that is found here, or that a newer Debian has; the table is in
+# docs/reference/tested-versions.md. `make matrix VERSIONS="3.12 3.13"` runs only these.
+.PHONY: matrix
+matrix: $(VENV)/.tested
+	$(RUN) tools/run_python_matrix.py $(VERSIONS)
+
+# The wheel in clean environments, with each extra; the table is in docs/reference/tested-versions.md. It downloads much.
+.PHONY: wheel
+wheel: $(VENV)/.tested
+	$(RUN) tools/check_wheel.py $(EXTRAS)
+
+# A small Debian in which a real systemd runs the daemon. Where it cannot be made, its test is skipped.
+.systemd/.ready: tests/daemon/systemd/install
+	@tests/daemon/systemd/install
+
+.PHONY: systemd
+systemd: .systemd/.ready
+
 # Command queues that the benchmarks compare with, where Debian has them and that is allowed.
 .PHONY: peers
 peers:
@@ -168,4 +200,4 @@ peers:
 crash-peers: .peers-crash/.ready .frameworks/.ready .agents/.tested
 
 clean:
-	rm -rf $(VENV) .foreign .servers .frameworks .queues .peers-crash .browsers .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf $(VENV) .foreign .servers .frameworks .queues .peers-crash .browsers .systemd .matrix .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage

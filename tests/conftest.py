@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+import posix_mode
 import worker_mode
 from meantime import Meantime, Thread
 from meantime.testing import FakeClock, FakeSessionRunner
@@ -48,6 +49,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="worker: the lessons and tests/runtime run with their work at a worker (tests/worker_mode.py)",
     )
     parser.addoption(
+        "--platform",
+        choices=["linux", "posix"],
+        default="linux",
+        help="posix: without all that only Linux has (tests/posix_mode)",
+    )
+    parser.addoption(
         "--carrier",
         choices=["memory", "nats"],
         default="memory",
@@ -72,9 +79,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     ]
     if config.getoption("--place") == "worker":
         items[:] = [item for item in items if _is_placed(item)]
+    if posix_mode.is_asked():
+        for item in items:
+            if (mark := item.get_closest_marker("linux_only")) is not None:
+                item.add_marker(pytest.mark.skip(reason=f"Linux only: {mark.args[0]}"))
     seed = config.getoption("--shuffle")
     if seed is not None:
         items[:] = _shuffled(items, seed)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if posix_mode.is_asked() and posix_mode.refused() and session.exitstatus == 0:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if posix_mode.is_asked() and (found := posix_mode.refused()):
+        terminalreporter.section("refused to Meantime, which must not ask for it here")
+        for line in sorted(set(found)):
+            terminalreporter.write_line(f"{found.count(line)} times: {line}")
 
 
 def _is_placed(item: pytest.Item) -> bool:

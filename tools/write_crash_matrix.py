@@ -1,5 +1,9 @@
-"""Writes the tables of docs/internals/crash-matrix.md from crash-matrix.json beside it, which `make bench
-NAMES=crash_matrix` writes."""
+"""Writes the tables of docs/reference/crash-matrix.md again.
+
+python tools/write_crash_matrix.py
+
+The figures are those of crash-matrix.json beside it, which `make bench NAMES=crash_matrix` writes.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,17 @@ import re
 from pathlib import Path
 from typing import Any
 
-INTERNALS = Path(__file__).resolve().parents[1] / "docs" / "internals"
-FIGURES = INTERNALS / "crash-matrix.json"
-PAGE = INTERNALS / "crash-matrix.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "crash-matrix.md"
+FIGURES = PAGE.with_suffix(".json")
 WRITTEN = re.compile(r"(?<=<!-- matrix:begin -->\n).*(?=<!-- matrix:end -->)", re.DOTALL)
-HEAD = (
-    "who", "mode", "tasks", "told", "without a prompt", "told twice", "work run twice", "work finished",
-    "running for ever",
-)  # fmt: skip
+HEAD = ("who", "tasks", "told", "without a prompt", "told twice", "run twice", "finished", "running for ever")
 COUNTS = ("tasks", "told", "woken", "told_twice", "run_twice", "finished", "for_ever")
+TELLING = ("told", "woken", "told_twice")  # counts that mean nothing for a subject that tells nobody
+
+
+def write() -> str:
+    """The page as it should be."""
+    return page(json.loads(FIGURES.read_text("utf-8")), PAGE.read_text("utf-8"))
 
 
 def page(figures: dict[str, Any], text: str) -> str:
@@ -32,23 +38,31 @@ def page(figures: dict[str, Any], text: str) -> str:
 
 def _tables(figures: dict[str, Any]) -> str:
     rows = figures["rows"]
+    days = sorted({row["date"] for row in rows})
+    measured = " to ".join(dict.fromkeys((days[0], days[-1])))
     lines = [
-        f"Measured on {figures['date']}, {figures['rounds']} rounds each; nobody speaks for "
-        f"{figures['watch']:g} seconds.",
+        f"Measured on {measured}; nobody speaks for {figures['watch']:g} seconds after the restart.",
         "",
         _line(HEAD),
         "|" + "---|" * len(HEAD),
-        *(_line((row["name"], row["mode"], *(row["verdict"][name] for name in COUNTS))) for row in rows),
+        *(_line((row["name"], *_counts(row))) for row in rows),
         "",
-        "| who | versions | what the model was told |",
-        "|---|---|---|",
-        *(_line((row["name"], _versions(row), _said(row))) for row in rows),
+        "| who | how it is set up | versions | what the model was told |",
+        "|---|---|---|---|",
+        *(_line((row["name"], row["mode"], _versions(row), _said(row))) for row in rows),
         "",
-        "Not in the table:",
-        "",
-        *(f"- **{name}**: {why}" for name, why in figures["missing"].items()),
+        *(_unplayed(row) for row in rows if row["not_played"]),
+        *(f"Not in the table: **{name}**: {why}" for name, why in figures["missing"].items()),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _counts(row: dict[str, Any]) -> list[object]:
+    return ["–" if name in TELLING and not row["tells"] else row["verdict"][name] for name in COUNTS]
+
+
+def _unplayed(row: dict[str, Any]) -> str:
+    return f"{row['not_played']} of {row['rounds']} rounds of **{row['name']}** could not be played.\n"
 
 
 def _line(cells: tuple[object, ...]) -> str:
@@ -69,4 +83,4 @@ def _plain(text: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(json.loads(FIGURES.read_text()), PAGE.read_text()))
+    PAGE.write_text(write(), "utf-8")

@@ -54,6 +54,7 @@ HOMES = [meantime, model, tasks, store, change]  # where a value that is handed 
 SKIPPED = {  # public in the code, but not for who uses Meantime
     "Agent.order",
     "Shell.order",
+    "Watch.order",
     "Tool.order",
     "BackgroundFunction.check",
     "Call.order",
@@ -116,7 +117,7 @@ What you make or catch yourself is `from meantime import …`; the rest is hande
 Times are in seconds.
 
 - `Ref` is a task's id, a unique prefix of one, a `Handle` or a `Task`.
-- `Orderable` is work: a `Call`, a `Shell`, a `Tool`, or an `Agent`.
+- `Orderable` is work: a `Call`, a `Shell`, a `Tool`, an `Agent`, or a `Watch`.
 - `Json` is JSON as Python holds it. `Until` is `"all"` or `"any"`.
 - `history=True` lists also what was cleared, and endings beyond `Retention.hot`.
 - `by` says who asked for a cancel; it is kept with the outcome.
@@ -221,7 +222,7 @@ def _option_table(texts: Texts, verb: Callable[..., Any], options: dict[str, tup
 
 def _work(texts: Texts) -> str:
     parts = ["## Work\n"]
-    for name in ("Call", "Shell", "Tool", "Agent"):
+    for name in ("Call", "Shell", "Tool", "Agent", "Watch"):
         cls = getattr(meantime, name)
         parts.append(f"{_line(cls)}\n\n{_block([_signature(name, cls)])}")
         parts += [f"- {_option(line)}" for line in (_doc(cls) or "").splitlines()[1:] if ": " in line]

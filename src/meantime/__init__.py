@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False  # to load `typing` takes 2 ms, and every verb of the command line loads this file
 if TYPE_CHECKING:
     from typing import Any
@@ -61,7 +63,9 @@ if TYPE_CHECKING:
         Work,
     )
     from .kernel.notices import Message, Notice, NoticePage, Part
+    from .kernel.schedules import Schedule
     from .kernel.wake_budget import WakeBudget
+    from .kernel.watches import Watch
     from .kernel.work import Agent, Call, Tool, ToolInfo
     from .ports.dialect import Dialect, Said
     from .ports.host import Delivery, Host
@@ -96,7 +100,9 @@ _HOMES = {
         "Cancelled Chunk Completed Failed InlineLimits Lost Output Progress Run Task TimedOut Work"
     ),
     "kernel.notices": "Message Notice NoticePage Part",
+    "kernel.schedules": "Schedule",
     "kernel.wake_budget": "WakeBudget",
+    "kernel.watches": "Watch",
     "kernel.work": "Agent Call Tool ToolInfo",
     "conversation.log": "Log",
     "conversation.loop": "Loop",
@@ -164,6 +170,7 @@ __all__ = [
     "RetryNotSupported",
     "Run",
     "Said",
+    "Schedule",
     "Settings",
     "Shell",
     "Status",
@@ -184,6 +191,7 @@ __all__ = [
     "Transcript",
     "Turn",
     "WakeBudget",
+    "Watch",
     "Work",
     "background",
     "current",
@@ -191,11 +199,19 @@ __all__ = [
 ]
 
 
+NO_WINDOWS = (
+    "Meantime does not run on Windows itself. Install it in WSL 2, where it is on Linux: "
+    "run `wsl --install` in PowerShell, then `pip install meantime` in the Linux terminal."
+)
+
+
 def __getattr__(name: str) -> Any:
     """Names are loaded when they are first used, so that `import meantime` costs next to nothing."""
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module 'meantime' has no attribute {name!r}")
+    if sys.platform == "win32":
+        raise ImportError(NO_WINDOWS)
     import importlib
 
     value = getattr(importlib.import_module(f".{home}", __name__), name)

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Literal, Never, TypeAlias, TypeVar
@@ -15,6 +16,7 @@ from meantime.kernel.limits import Limits, PluginDefaults
 from meantime.kernel.lines import Line
 from meantime.kernel.model import BatchCount, Chunk, Event, InlineLimits, Json, Output, Task
 from meantime.kernel.notices import Message, Notice, NoticePage, Renderer
+from meantime.kernel.schedules import Schedule
 from meantime.kernel.work import Orderable, ToolInfo
 from meantime.ports.carrier import OwnerCarrier
 from meantime.ports.clock import Clock
@@ -270,10 +272,12 @@ class Thread:
         session: str | None = None,
         meta: dict[str, Json] | None = None,
         place: str | None = None,
+        delay: float | str | timedelta | None = None,
+        at: datetime | float | str | None = None,
     ) -> Handle[T]:
         """Hands the work off. When this returns, the task survives a crash, and its id is yours.
 
-        work: a `Call`, `Shell`, `Tool` or `Agent`.
+        work: a `Call`, `Shell`, `Tool`, `Agent` or `Watch`.
         mistaken: nothing goes here; arguments of a function belong into its `Call`.
         timeout: seconds, or a text such as "90s" or "1h30m"; None is the default, -1 as long as the
             settings allow.
@@ -294,6 +298,9 @@ class Thread:
         meta: a JSON object of yours, kept with the task; at most 16 KB.
         place: "pool:NAME" runs it at a worker of that pool, "here" at the owner of the ledger; None is what
             the settings say.
+        delay: starts it later, as of `remind`; until then it is queued and takes no slot. All that it needs
+            must be stored: no `env=` of a command, no closure.
+        at: the same, at a time.
 
         Raises InvalidInput, Duplicate, LimitReached, Degraded, and NotResumable with `resume`."""
 
@@ -393,10 +400,43 @@ class Thread:
 
     def notify(self, ref: Ref, text: str) -> str:
         """Tells this conversation something about a task before the task ends, as endings are told. Returns
-        "sent", or "waiting" where it is told together with the next ones.
+        "sent" once it is in a notice, alone or with those before it; "waiting" if a later notice tells it.
 
         ref: the task, which must not have ended.
         text: what to tell; it is cut at 4,000 characters."""
+
+    def remind(
+        self,
+        text: str,
+        *,
+        delay: float | str | timedelta | None = None,
+        at: datetime | float | str | None = None,
+        tool_call_id: str | None = None,
+    ) -> Schedule:
+        """Tells this conversation the text at a later time, once, as endings are told. It survives restarts,
+        and comes late rather than never. Give `delay` or `at`.
+
+        text: what to be reminded of; at most 4,000 characters.
+        delay: seconds, a text such as "20m", or a timedelta. It goes on while the machine sleeps, and nobody
+            can set its clock.
+        at: a datetime with its time zone, the same as ISO 8601, or seconds since 1970, by the wall clock. At
+            most a minute in the past.
+        tool_call_id: the tool call that asked; a second reminder for the same one is refused.
+
+        Raises InvalidInput, Duplicate, LimitReached and Degraded."""
+
+    def schedules(self, *, limit: int = 100, offset: int = 0) -> Sequence[Schedule]:
+        """The reminders of this conversation that are still to come, soonest first.
+
+        limit: the most of them.
+        offset: how many to skip."""
+
+    def cancel_schedule(self, id: str | Schedule) -> Schedule:
+        """Cancels a reminder: it never comes. Asking twice is harmless.
+
+        id: its id, or what `remind` returned.
+
+        Raises NotFound, and Refused where it has come already."""
 
     def answer(self, ref: Ref, text: str, *, scope: str | None = None, by: str = "agent") -> Task:
         """Answers the question of a task that waits for input.
@@ -422,7 +462,7 @@ class Thread:
     def wait(self, *refs: Ref, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
         """Waits until all or any of the tasks have ended. Returns them as they are then.
 
-        refs: the tasks; none is all that are active now.
+        refs: the tasks; none is all that are active now, without watches, which may never end.
         until: "all" or "any".
         timeout: the most seconds to wait; None waits for ever."""
 
@@ -526,7 +566,7 @@ class Batch:
     def start(self, work: Orderable[T], **options: Any) -> Handle[T]:
         """Hands work off as a part of this batch.
 
-        work: a `Call`, `Shell`, `Tool` or `Agent`.
+        work: a `Call`, `Shell`, `Tool`, `Agent` or `Watch`.
         options: those of `Thread.start`, except `batch`."""
 
     def count(self) -> BatchCount:

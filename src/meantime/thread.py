@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from datetime import datetime, timedelta
 from typing import Any, Literal, Never, TypeVar
 
 from msgspec.structs import replace
@@ -21,12 +22,15 @@ from meantime.kernel import timeouts
 from meantime.kernel.argument_checks import check_all, check_text, shown
 from meantime.kernel.change import PARENT
 from meantime.kernel.constraints import check_choice, check_flag
+from meantime.kernel.due_times import delay_of, time_of
 from meantime.kernel.errors import Closed, InvalidInput
 from meantime.kernel.ids import check_id
 from meantime.kernel.lifecycle import Status
+from meantime.kernel.limits import WATCH
 from meantime.kernel.lines import Line
 from meantime.kernel.model import BatchCount, InlineLimits, Json, Output, Task
 from meantime.kernel.plain_text import plain
+from meantime.kernel.schedules import Schedule
 from meantime.kernel.work import Agent, Orderable, order_of
 from meantime.ports.adopted import Adopted
 from meantime.ports.runner import Context
@@ -88,10 +92,12 @@ class Thread:
         session: str | None = None,
         meta: dict[str, Json] | None = None,
         place: str | None = None,
+        delay: float | str | timedelta | None = None,
+        at: datetime | float | str | None = None,
     ) -> Handle[T]:
         """Hands the work off. When this returns, the task survives a crash, and its id is yours.
 
-        work: a `Call`, `Shell`, `Tool` or `Agent`.
+        work: a `Call`, `Shell`, `Tool`, `Agent` or `Watch`.
         mistaken: nothing goes here; arguments of a function belong into its `Call`.
         timeout: seconds, or a text such as "90s" or "1h30m"; None is the default, -1 as long as the
             settings allow.
@@ -112,6 +118,9 @@ class Thread:
         meta: a JSON object of yours, kept with the task; at most 16 KB.
         place: "pool:NAME" runs it at a worker of that pool, "here" at the owner of the ledger; None is what
             the settings say.
+        delay: starts it later, as of `remind`; until then it is queued and takes no slot. All that it needs
+            must be stored: no `env=` of a command, no closure.
+        at: the same, at a time.
 
         Raises InvalidInput, Duplicate, LimitReached, Degraded, and NotResumable with `resume`.
         """
@@ -134,6 +143,8 @@ class Thread:
             session=session,
             meta={} if meta is None else meta,
             place=place,
+            delay=None if delay is None else delay_of(delay),
+            at=None if at is None else time_of(at),
         )
         if resume is not None:
             prompt = work.prompt if isinstance(work, Agent) else ""
@@ -269,12 +280,53 @@ class Thread:
 
     async def notify(self, ref: Ref, text: str) -> str:
         """Tells this conversation something about a task before the task ends, as endings are told. Returns
-        "sent", or "waiting" where it is told together with the next ones.
+        "sent" once it is in a notice, alone or with those before it; "waiting" if a later notice tells it.
 
         ref: the task, which must not have ended.
         text: what to tell; it is cut at 4,000 characters.
         """
         return await self._tasks.notify(ref_of(ref), self.id, text)
+
+    async def remind(
+        self,
+        text: str,
+        *,
+        delay: float | str | timedelta | None = None,
+        at: datetime | float | str | None = None,
+        tool_call_id: str | None = None,
+    ) -> Schedule:
+        """Tells this conversation the text at a later time, once, as endings are told. It survives restarts,
+        and comes late rather than never. Give `delay` or `at`.
+
+        text: what to be reminded of; at most 4,000 characters.
+        delay: seconds, a text such as "20m", or a timedelta. It goes on while the machine sleeps, and nobody
+            can set its clock.
+        at: a datetime with its time zone, the same as ISO 8601, or seconds since 1970, by the wall clock. At
+            most a minute in the past.
+        tool_call_id: the tool call that asked; a second reminder for the same one is refused.
+
+        Raises InvalidInput, Duplicate, LimitReached and Degraded.
+        """
+        return await self._tasks.remind(
+            self.id, text, at=time_of(at), delay=delay_of(delay), tool_call_id=tool_call_id
+        )
+
+    async def schedules(self, *, limit: int = 100, offset: int = 0) -> Sequence[Schedule]:
+        """The reminders of this conversation that are still to come, soonest first.
+
+        limit: the most of them.
+        offset: how many to skip.
+        """
+        return await self._tasks.schedules(self.id, limit=limit, offset=offset)
+
+    async def cancel_schedule(self, id: str | Schedule) -> Schedule:
+        """Cancels a reminder: it never comes. Asking twice is harmless.
+
+        id: its id, or what `remind` returned.
+
+        Raises NotFound, and Refused where it has come already.
+        """
+        return await self._tasks.cancel_schedule(id.id if isinstance(id, Schedule) else id, self.id)
 
     async def answer(self, ref: Ref, text: str, *, scope: str | None = None, by: str = "agent") -> Task:
         """Answers the question of a task that waits for input.
@@ -305,11 +357,13 @@ class Thread:
     async def wait(self, *refs: Ref, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
         """Waits until all or any of the tasks have ended. Returns them as they are then.
 
-        refs: the tasks; none is all that are active now.
+        refs: the tasks; none is all that are active now, without watches, which may never end.
         until: "all" or "any".
         timeout: the most seconds to wait; None waits for ever.
         """
-        ids = [ref_of(ref) for ref in refs] or [task.id for task in await self.list(limit=1_000)]
+        ids = [ref_of(ref) for ref in refs]
+        if not ids:
+            ids = [task.id for task in await self.list(limit=1_000) if task.work.kind != WATCH]
         return await self._tasks.wait(ids, self.id, until=until, timeout=timeout)
 
     async def cancel(
@@ -473,7 +527,7 @@ class Batch:
     async def start(self, work: Orderable[T], **options: Any) -> Handle[T]:
         """Hands work off as a part of this batch.
 
-        work: a `Call`, `Shell`, `Tool` or `Agent`.
+        work: a `Call`, `Shell`, `Tool`, `Agent` or `Watch`.
         options: those of `Thread.start`, except `batch`.
         """
         return await self._thread.start(work, batch=self.id, **options)

@@ -14,7 +14,7 @@ from meantime.kernel.change import Change
 from meantime.kernel.questions import MOST, Choice, Question, posed, reply_to
 from meantime.ports.session import SessionAbilities
 from meantime.ports.store import Committed
-from meantime.system import procfs
+from meantime.system.platform import linux
 from meantime.testing import FakeClock
 from meantime.testing.scripted_host import LastingScriptedHost, ScriptedHost
 from outcomes import completed, unfinished
@@ -230,10 +230,11 @@ async def test_a_question_that_waited_too_long_while_nobody_owned_it_is_refused_
 
 
 @pytest.mark.behaviour("L28")
+@pytest.mark.linux_only("it plants another boot id where the kernel of Linux has it")
 async def test_over_a_restart_of_the_machine_the_clock_on_the_wall_counts(tmp_path: Path, monkeypatch):
     clock = FakeClock(quiet=0.02)
     left = await left_waiting(tmp_path, clock, 600.0)
-    monkeypatch.setattr(procfs, "BOOT_ID", tmp_path / "another boot")
+    monkeypatch.setattr(linux, "BOOT_ID", tmp_path / "another boot")
     clock = FakeClock(clock.now() + 200.0, quiet=0.02)  # its monotonic time begins anew
     async with working(left, kept(), clock=clock, answer_within=900.0) as mt:
         await clock.advance_to_alarm(100.0)

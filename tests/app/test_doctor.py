@@ -6,6 +6,8 @@ import json
 import os
 import resource
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +18,20 @@ import pytest
 import meantime
 from meantime import Meantime
 from meantime.app import doctor
-from meantime.app.doctor import BAD, OK, WARN, CheckRow, Patient, examine, home_checks, machine_checks
+from meantime.app.doctor import (
+    BAD,
+    OK,
+    WARN,
+    CheckRow,
+    Patient,
+    examine,
+    home_checks,
+    machine_checks,
+    platform_checks,
+)
 from meantime.daemon.home import Home
+from meantime.system import platform
+from meantime.system.platform import linux
 
 pytestmark = pytest.mark.anyio
 
@@ -183,7 +197,7 @@ def test_a_low_limit_of_descriptors_is_a_warning_with_advice(
 
 def test_packages_that_are_missing(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
     there = machine_checks.importlib.util.find_spec
-    missing = {"uvloop"}
+    missing = {"httptools"}
 
     def find(name: str) -> Any:
         return None if name in missing else there(name)
@@ -202,6 +216,20 @@ def test_packages_that_are_missing(patient: Patient, monkeypatch: pytest.MonkeyP
     assert (row.level, "uvicorn" in row.found, "meantime[server]" in row.todo) == (BAD, True, True)
 
 
+def test_expressions_of_watches_have_a_line(
+    patient: Patient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert rows(patient)["watch"] == CheckRow("watch", OK, "re2, for expressions of watches")
+    monkeypatch.setitem(sys.modules, "re2", None)  # as where it is not installed
+    row = rows(patient)["watch"]
+    assert (row.level, "pip install 'meantime[watch]'" in row.found) == (OK, True)
+    (tmp_path / "re2.py").write_text("raise ImportError('libre2.so.11: no such file')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "re2")
+    row = rows(patient)["watch"]
+    assert (row.level, "libre2.so.11" in row.found, "google-re2" in row.todo) == (WARN, True, True)
+
+
 def test_an_old_sqlite_is_explained(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 40, 1))
     assert "(all that a ledger needs; 3.51.3 is newer)" in rows(patient)["sqlite"].found
@@ -209,8 +237,9 @@ def test_an_old_sqlite_is_explained(patient: Patient, monkeypatch: pytest.Monkey
     assert rows(patient)["sqlite"].found == sqlite3.sqlite_version
 
 
+@pytest.mark.linux_only("it takes away calls of the kernel of Linux")
 def test_a_kernel_without_what_we_need(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_checks, "LOCKS", Path("/nowhere"))
+    monkeypatch.setattr(linux, "LOCKS", "/nowhere")
     monkeypatch.delattr(os, "pidfd_open")
     row = rows(patient)["kernel"]
     assert (row.level, "pidfd" in row.found, "/proc" in row.found) == (BAD, True, True)
@@ -261,3 +290,55 @@ async def test_a_ledger_of_another_version_is_not_a_damaged_one(
     assert (row.level, f"schema {version}" in row.found) == (level, True)
     assert todo in row.todo
     assert "salvage" not in row.todo
+
+
+@pytest.mark.parametrize(
+    ("kernel", "interop", "version"),
+    [
+        ("Linux version 6.1.0-18-amd64 (debian-kernel@lists.debian.org)", "", 0),
+        ("Linux version 4.4.0-19041-Microsoft (Microsoft@Microsoft.com) (gcc version 5.4.0)", "", 1),
+        ("Linux version 5.15.153.1-microsoft-standard-WSL2 (root@941d701f84f1)", "/run/WSL/8_interop", 2),
+        ("Linux version 6.9.1-mine", "/run/WSL/8_interop", 2),
+        ("", "", 0),
+    ],
+)
+def test_wsl_is_recognised_by_its_kernel(kernel: str, interop: str, version: int) -> None:
+    assert platform_checks.wsl_version(kernel, interop) == version
+
+
+@pytest.mark.parametrize(
+    ("kernel", "folder", "level", "said"),
+    [
+        (
+            "5.15.153.1-microsoft-standard-WSL2",
+            "/home/ann/.local/state/meantime",
+            OK,
+            "last terminal is closed",
+        ),
+        ("5.15.153.1-microsoft-standard-WSL2", "/mnt/c/Users/ann/meantime", BAD, "on a drive of Windows"),
+        ("5.15.153.1-microsoft-standard-WSL2", "/mnt/data/meantime", OK, "last terminal is closed"),
+        ("4.4.0-19041-Microsoft", "/home/ann/.local/state/meantime", BAD, "WSL 1"),
+    ],
+)
+def test_what_to_mind_on_wsl_is_a_row(
+    monkeypatch: pytest.MonkeyPatch, kernel: str, folder: str, level: str, said: str
+) -> None:
+    monkeypatch.setattr(platform, "kernel_name", lambda: f"Linux version {kernel}")
+    home = Home(Path(folder), Path("/nowhere/config.toml"))
+    (row,) = platform_checks.wsl(Patient(home, {}, time.time()))
+    assert (row.level, said in row.found) == (level, True)
+    assert bool(row.todo) == (level == BAD)
+
+
+def test_without_wsl_there_is_no_row_of_it(patient: Patient) -> None:
+    assert "wsl" not in rows(patient)
+    assert rows(patient)["platform"].level == OK
+
+
+@pytest.mark.linux_only("it is about the other path")
+def test_the_weaker_path_is_said_with_its_figures(patient: Patient) -> None:
+    words = [sys.executable, "-c", "from meantime.app.doctor.platform_checks import path; print(*path(None))"]
+    env = {**os.environ, "MEANTIME_PLATFORM": "posix"}
+    said = subprocess.run(words, env=env, capture_output=True, text=True, timeout=60, check=True).stdout
+    assert f"{platform_checks.SURVIVORS} of {platform_checks.TREES} hostile process trees" in said
+    assert rows(patient)["platform"].found == "linux"

@@ -95,14 +95,16 @@ def test_somebody_elses_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         found.check()
 
 
+@pytest.mark.linux_only("a home with a long path is refused from the beginning elsewhere")
 def test_a_path_that_no_socket_can_have_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the system has no short name for an open folder."""
     Home(tmp_path / ("x" * 100), tmp_path / "config.toml").make()
-    monkeypatch.setattr("meantime.daemon.home.FOLDERS", str(tmp_path / "none"))
+    monkeypatch.setattr("meantime.system.platform.names_long_sockets", lambda: False)
     with pytest.raises(BadHome, match="too long a path"):
         Home(tmp_path / ("x" * 100), tmp_path / "config.toml").make()
 
 
+@pytest.mark.linux_only("the refusals of tests/posix_mode load more into each process")
 def test_it_loads_nothing_that_is_not_needed() -> None:
     heavy = ("asyncio", "click", "dataclasses", "http.client", "inspect", "json", "msgspec", "subprocess")
     code = f"import sys, meantime.daemon.daemon_autostart; print(sorted(set({heavy}) & set(sys.modules)))"

@@ -16,6 +16,7 @@ from meantime.daemon import owner_process
 from meantime.daemon.home import Home
 from meantime.daemon.owner_process import OwnerProcess, listener, owner, served_by_another, terminate
 from meantime.stores.sqlite.ledger_lock import Lock
+from meantime.system.platform import linux
 
 HOLD = """
 import sys, time
@@ -63,13 +64,14 @@ def test_the_lock_says_who_owns(home: Home) -> None:
     assert owner(home) is None
 
 
+@pytest.mark.linux_only("it writes a table of locks as Linux has it")
 def test_a_lock_of_another_file_with_the_same_number(
     home: Home, stranger: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     path = Path(f"{home.ledger}.lock")
     path.write_text("")
     locks = tmp_path / "locks"
-    monkeypatch.setattr(owner_process, "LOCKS", locks)
+    monkeypatch.setattr(linux, "LOCKS", locks)
     number = path.stat().st_ino
     locks.write_text(f"1: FLOCK  ADVISORY  WRITE {stranger.pid} 08:01:{number} 0 EOF\n")
     assert owner(home) is None
@@ -103,6 +105,7 @@ def test_one_that_does_not_end_is_said(home: Home) -> None:
         held.communicate("")
 
 
+@pytest.mark.linux_only("the process behind a Unix socket is not known elsewhere")
 def test_the_process_that_listens_at_a_home_is_found(home: Home) -> None:
     assert listener(home) == 0
     with socket.socket(socket.AF_UNIX) as listening:

@@ -77,6 +77,7 @@ CALL = ("start", {"command": "make"})
 CALLS = [
     ({"mcp_server_name": "meantime"}, "s-1"),
     ({"command": "/usr/bin/meantime mcp --by-session"}, "s-1"),
+    ({"mcp_server_name": "github", "command": "meantime mcp --wrap -- github-server"}, "s-1"),
     ({}, "s-1"),
     ({"mcp_server_name": "github"}, ""),
 ]

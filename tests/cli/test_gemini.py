@@ -15,6 +15,7 @@ import pytest
 from meantime.surfaces.caller import agent_sessions
 from meantime.surfaces.caller.agent_sessions import AgentSessions
 from meantime.surfaces.hooks.gemini_transcript import found
+from meantime.system.platform import posix
 
 from .person import MEANTIME, Person
 from .test_hooks import Agent
@@ -216,6 +217,6 @@ def test_what_nobody_looked_for_is_removed_one_day(sessions: AgentSessions, tmp_
 
 def test_without_proc_the_same_processes_are_found(monkeypatch: pytest.MonkeyPatch):
     seen = list(agent_sessions.above())
-    monkeypatch.setattr(agent_sessions, "stat", lambda pid: None)
-    assert [one.pid for one in agent_sessions.above()] == [one.pid for one in seen]
+    monkeypatch.setattr(agent_sessions, "stat", posix.stat)
+    assert [(one.pid, one.name) for one in agent_sessions.above()] == [(one.pid, one.name) for one in seen]
     assert all(one.started for one in agent_sessions.above())

@@ -362,6 +362,15 @@ def test_nothing_to_wait_for_ends_at_once(agent: Agent):
         assert one.returncode == 0
 
 
+def test_a_waiter_stays_for_a_reminder_that_is_still_to_come(agent: Agent):
+    made = agent.person.json("remind", "--thread", agent.thread, "2s", "look again")
+    with waiter(agent) as one:
+        said = one.communicate(timeout=60)[1].decode()
+        assert one.returncode == 2
+    assert f"{made['id']}.1" in said
+    assert "look again" in said
+
+
 def test_one_waits_for_each_conversation_and_leaves_with_its_host(agent: Agent):
     """The newest: the host of the older one may be gone, or has run this hook again."""
     id = agent.person.start("--thread", agent.thread, "--", "sleep", "600")

@@ -7,8 +7,17 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from meantime.surfaces.install.wrapped_entries import unwrap_json, unwrap_toml, wrap_json, wrap_toml
+from meantime.surfaces.install import jsonc
+from meantime.surfaces.install.wrapped_entries import (
+    NOT_UNDERSTOOD,
+    unwrap_json,
+    unwrap_toml,
+    wrap_json,
+    wrap_toml,
+)
 
 from .test_install import Owner
 
@@ -26,6 +35,18 @@ ODD = """{
     "meantime": { "command": "/bin/meantime", "args": ["mcp", "--by-session"] },
   },
   "other": [1,  2],
+}
+"""
+OPENCODE = """{
+  "$schema": "https://opencode.ai/config.json",
+  "mcp": {
+    "search": { "type": "local", // mine
+      "command": [
+        "npx", "-y", "search"
+      ], "environment": { "TOKEN": "{env:TOKEN}" } },
+    "bare": { "enabled": true, "command": ["bare",], "type": "local" },
+    "remote": { "type": "remote", "url": "https://tools.example.com/mcp" },
+  },
 }
 """
 TOML = """# mine
@@ -52,6 +73,7 @@ url = "https://tools.example.com/mcp"
 command = "meantime"
 args = ["mcp"]
 """
+WRAPPED = ["meantime", "mcp", "--wrap", "--by-session", "--"]  # in OpenCode
 WORDS = (["meantime"], ["/usr/bin/python3", "-m", "meantime"])
 
 
@@ -69,23 +91,106 @@ def test_json_is_wrapped_and_unwrapped_to_the_letter(words: list[str]):
 
 def test_a_wrapped_server_starts_what_it_started():
     plain = '{"mcpServers": {"s": {"command": "npx", "args": ["-y", "x"]}, "t": {"command": "t"}}}'
-    found = json.loads(wrap_json(plain, PLACE, [], ["m"]).text)["mcpServers"]
-    assert found["s"] == {"command": "m", "args": ["mcp", "--wrap", "--", "npx", "-y", "x"]}
-    assert found["t"] == {"command": "m", "args": ["mcp", "--wrap", "t"]}
+    found = json.loads(wrap_json(plain, PLACE, [], ["meantime"]).text)["mcpServers"]
+    assert found["s"] == {"command": "meantime", "args": ["mcp", "--wrap", "--", "npx", "-y", "x"]}
+    assert found["t"] == {"command": "meantime", "args": ["mcp", "--wrap", "--", "t"]}
 
 
-def test_options_that_somebody_added_to_the_wrap_go_with_it():
-    plain = '{"mcpServers": {"s": {"command": "npx", "args": ["x"]}}}'
-    made = wrap_json(plain, PLACE, [], ["meantime"]).text.replace(
-        '"--wrap", ', '"--wrap", "--threshold", "5", '
+@pytest.mark.parametrize("server", ['"command": "npx", "args": ["x"]', '"command": "bare"'])
+def test_options_that_somebody_added_to_the_wrap_go_with_it(server: str):
+    plain = f'{{"mcpServers": {{"s": {{{server}}}}}}}'
+    made = wrap_json(plain, PLACE, [], ["meantime"]).text
+    assert unwrap_json(made.replace('"--wrap", ', '"--wrap", "--threshold", "5", '), PLACE, []).text == plain
+
+
+def test_a_wrap_that_somebody_wrote_stays():
+    """For a URL or a server of [mcp.servers] there is no command to go back to."""
+    args = ["--wrap", "https://tools.example.com/mcp"], ["--wrap", "files"], ["--wrap", "--prefix", "a", "b"]
+    servers = {f"s{at}": {"command": "meantime", "args": ["mcp", *one]} for at, one in enumerate(args)}
+    text = json.dumps({"mcpServers": servers})
+    toml = "".join(
+        f'[mcp_servers.{name}]\ncommand = "meantime"\nargs = {json.dumps(one["args"])}\n'
+        for name, one in servers.items()
     )
-    assert unwrap_json(made, PLACE, []).text == plain
+    assert unwrap_json(text, PLACE, []) == (text, [], {})
+    assert unwrap_toml(toml, []) == (toml, [], {})
+    assert wrap_json(text, PLACE, [], ["meantime"]).text == text
+    assert wrap_toml(toml, [], ["meantime"]).text == toml
+
+
+BLANKS = st.sampled_from(["", " ", "\n", "\r\n    ", " /* why */ ", " // why\n\t"])
+TEXTS = st.sampled_from(["npx", "a b", "\\u0061", "--", "--wrap", "mcp", "ä", "x,]}"])
+
+
+@st.composite
+def json_servers(draw: st.DrawFn) -> str:
+    """As people and programs write them: members in any order, comments, commas at the end, blanks."""
+
+    def listed(texts: list[str]) -> str:
+        inside = ",".join(f"{draw(BLANKS)}{one}{draw(BLANKS)}" for one in texts)
+        return f"[{inside}{',' if texts and draw(st.booleans()) else ''}{draw(BLANKS)}]"
+
+    def text() -> str:
+        return f'"{draw(TEXTS)}"'
+
+    def server() -> str:
+        members = {"command": text(), "env": f'{{"command": {text()}}}', "type": '"stdio"'}
+        if draw(st.booleans()):
+            members["args"] = listed([text() for _ in range(draw(st.integers(0, 3)))])
+        names = draw(st.permutations(sorted(members)))
+        return ",".join(
+            f'{draw(BLANKS)}"{name}"{draw(BLANKS)}:{draw(BLANKS)}{members[name]}' for name in names
+        )
+
+    servers = ",".join(f'{draw(BLANKS)}"{name}": {{{server()}{draw(BLANKS)}}}' for name in ("one", "two"))
+    return f'{draw(BLANKS)}{{"mcpServers": {{{servers}{draw(BLANKS)}}}}}{draw(BLANKS)}'
+
+
+@given(json_servers(), st.sampled_from(WORDS))
+def test_any_json_goes_there_and_back(text: str, words: list[str]):
+    made = wrap_json(text, PLACE, [], words)
+    before, after = (jsonc.found(one, PLACE) for one in (text, made.text))
+    for name in ("one", "two"):
+        own = before[name]
+        wrapped = [*words[1:], "mcp", "--wrap", "--", own["command"], *own.get("args", [])]
+        wanted = {**own, "command": words[0], "args": wrapped} if name in made.done else own
+        assert after[name] == wanted
+        assert name in made.done or made.skipped[name] == NOT_UNDERSTOOD
+    assert wrap_json(made.text, PLACE, [], words).text == made.text, "never twice"
+    assert unwrap_json(made.text, PLACE, []).text == text
+
+
+ODD_TOML = {
+    "lines of Windows": TOML.replace("\n", "\r\n"),
+    "arguments first": '[mcp_servers.s]\nargs = ["a"] # own\ncommand = "late"\n',
+    "empty arguments first": '[mcp_servers.s]\nargs = []\ncommand = "late"\n',
+    "an inline table": '[mcp_servers]\ns = { command = "npx", args = ["x"] }\n',
+    "dotted": 'mcp_servers.s.command = "npx"\nmcp_servers.s.args = ["x"]\n',
+    "a long text": '[mcp_servers.s]\ncommand = """npx"""\n',
+    "indented": '  [ mcp_servers . s ] # mine\n\tcommand = "npx"\n\targs = [ # these\n\t\t"x", ]\n',
+    "no line at the end": '[mcp_servers.s]\ncommand = "npx"',
+    "tables below": '[mcp_servers.s]\ncommand = "npx"\n[mcp_servers.s.env]\ncommand = "x"\nargs = "y"\n',
+    "a heading in a text": "[mcp_servers.s]\nnote = '''\n[x]\n'''\ncommand = \"npx\"\n",
+}
+
+
+@pytest.mark.parametrize("text", ODD_TOML.values(), ids=ODD_TOML)
+def test_odd_toml_goes_there_and_back_or_is_left(text: str):
+    made = wrap_toml(text, [], ["meantime"])
+    before, after = (tomllib.loads(one)["mcp_servers"] for one in (text, made.text))
+    for name, own in before.items():
+        wrapped = ["mcp", "--wrap", "--", own.get("command"), *own.get("args", [])]
+        wanted = {**own, "command": "meantime", "args": wrapped} if name in made.done else own
+        assert after[name] == wanted
+        assert name in made.done or name in made.skipped
+    assert wrap_toml(made.text, [], ["meantime"]).text == made.text, "never twice"
+    assert unwrap_toml(made.text, []).text == text
 
 
 def test_the_command_of_opencode_is_a_list():
     plain = '{"mcp": {"s": {"type": "local", "command": [ "npx", "x" ], "enabled": true}}}'
     made = wrap_json(plain, ("mcp",), [], ["meantime"])
-    assert json.loads(made.text)["mcp"]["s"]["command"] == ["meantime", "mcp", "--wrap", "--", "npx", "x"]
+    assert json.loads(made.text)["mcp"]["s"]["command"] == [*WRAPPED, "npx", "x"]
     assert unwrap_json(made.text, ("mcp",), []).text == plain
 
 
@@ -97,7 +202,7 @@ def test_toml_is_wrapped_and_unwrapped_to_the_letter(words: list[str]):
     own = [*words[1:], "mcp", "--wrap"]
     assert found["search"]["command"] == words[0]
     assert found["search"]["args"] == [*own, "--", "npx", "-y", "search"]
-    assert found["bare one"]["args"] == [*own, "bare"]
+    assert found["bare one"]["args"] == [*own, "--", "bare"]
     assert wrap_toml(made.text, [], words).text == made.text, "never twice"
     assert unwrap_toml(made.text, []).text == TOML
 
@@ -109,25 +214,54 @@ def test_only_the_named_servers_are_wrapped():
     assert unwrap_json(made.text, PLACE, ["bare"]).text == ODD
 
 
-@pytest.mark.parametrize(
-    ("agent", "file", "text"),
-    [
-        ("claude-code", ".claude.json", ODD),
-        ("gemini", ".gemini/settings.json", ODD),
-        ("codex", ".codex/config.toml", TOML),
-    ],
-    ids=["claude-code", "gemini", "codex"],
-)
-def test_the_change_is_shown_written_and_taken_back(tmp_path: Path, agent: str, file: str, text: str):
+FILES = {
+    "claude-code": (".claude.json", ODD),
+    "gemini": (".gemini/settings.json", ODD.replace("\n", "\r\n")),
+    "cursor": (".cursor/mcp.json", ODD),
+    "opencode": (".config/opencode/opencode.jsonc", OPENCODE),
+    "codex": (".codex/config.toml", TOML.replace("\n", "\r\n")),
+}
+
+
+@pytest.mark.parametrize("agent", FILES)
+def test_the_change_is_shown_written_and_taken_back(tmp_path: Path, agent: str):
     owner = Owner(tmp_path)
-    path = owner.put(file, text)
+    file, text = FILES[agent]
+    path = owner.put(file, "")
+    path.write_bytes(text.encode())
     shown = owner.install(agent, "--wrap", "--print")
     assert '"--wrap"' in shown.out, shown.err
     assert "remote is left as it is" in shown.err
-    assert path.read_text() == text
+    assert path.read_bytes() == text.encode()
     assert owner.install(agent, "--wrap", "--yes").code == 0
-    assert '"--wrap"' in path.read_text()
+    written = path.read_bytes()
+    assert b'"--wrap"' in written
+    assert owner.install(agent, "--wrap", "--yes").code == 0
+    assert path.read_bytes() == written, "never twice"
     assert owner.install(agent, "--wrap", "--uninstall", "--yes").code == 0
+    assert path.read_bytes() == text.encode()
+    assert [one.name for one in path.parent.iterdir() if "before-meantime" in one.name] == []
+
+
+def test_claude_codes_servers_of_the_folder_are_wrapped_too(tmp_path: Path):
+    """`claude mcp add` puts them there."""
+    owner = Owner(tmp_path)
+    here, elsewhere = ({"mcpServers": {name: {"command": name}}} for name in ("here", "elsewhere"))
+    projects = {str(owner.project): here, "/elsewhere": elsewhere}
+    text = json.dumps({"projects": projects, "mcpServers": {"all": {"command": "all"}}}, indent=2)
+    path = owner.put(".claude.json", text)
+    done = owner.install("claude-code", "--wrap", "here", "all", "nobody", "--yes")
+    assert "wrote" in done.out
+    assert done.err.splitlines() == ["nobody is left as it is: there is no such server."]
+    found = json.loads(path.read_text())
+    assert found["projects"][str(owner.project)]["mcpServers"]["here"]["args"][-3:] == [
+        "--wrap",
+        "--",
+        "here",
+    ]
+    assert found["mcpServers"]["all"]["args"][-3:] == ["--wrap", "--", "all"]
+    assert found["projects"]["/elsewhere"] == elsewhere
+    assert owner.install("claude-code", "--wrap", "--uninstall", "--yes").code == 0
     assert path.read_text() == text
 
 

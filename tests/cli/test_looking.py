@@ -127,6 +127,22 @@ def test_an_ambiguous_prefix_lists_its_candidates(person: Person, works: dict[st
         assert sorted(candidates) == ["  zz-a1  ✓ completed  first", "  zz-a2  ✓ completed  second"]
 
 
+def test_a_name_that_is_also_the_beginning_of_an_id_means_neither(loner: Person):
+    nightly = loner.start("--id", "build-1", "-n", "nightly", "--", "sleep", "600")
+    build = loner.start("-n", "build", "--", "sleep", "600")
+    for verb in ("cancel", "show"):
+        done = loner(verb, "build")
+        assert (done.code, done.out) == (3, "")
+        assert done.err.startswith('meantime: "build" matches 2 tasks, be more specific:\n')
+        assert sorted(line.split()[-1] for line in done.err.splitlines()[1:]) == ["build", "nightly"]
+    assert loner.json("show", "build-1")["id"] == nightly
+    assert loner.json("show", "build-")["id"] == nightly
+    loner.start("--id", "other", "-n", "build-1", "--", "true")
+    assert loner.json("show", "build-1")["id"] == nightly  # a whole id wins
+    assert loner("cancel", "-w", build).code == 0
+    assert loner.json("show", build)["state"] == "cancelled"
+
+
 @pytest.mark.parametrize("ref", ["nothing", "../x", "a b", "%2e", "é", "\udcff"])
 def test_what_is_not_there_is_3(person: Person, ref: str):
     done = person("show", ref)

@@ -77,6 +77,7 @@ def test_the_base_is_the_address_of_the_api(person: Person):
     assert LINK.fullmatch(told["url"])
 
 
+@pytest.mark.linux_only("a browser is started where the system says who is behind a connection")
 def test_the_browser_is_started_with_a_link_for_this_user(person: Person, task: str):
     seen, browser = person.folder / "seen", person.folder / "browser"
     browser.write_text(f'#!/bin/sh\necho "$1" > {seen}\n')
@@ -87,6 +88,7 @@ def test_the_browser_is_started_with_a_link_for_this_user(person: Person, task: 
     assert "code=" not in done.out
 
 
+@pytest.mark.linux_only("a browser is started where the system says who is behind a connection")
 def test_a_machine_without_a_browser_gets_the_link(person: Person):
     done = person("open", environ={"BROWSER": "/bin/false", "PATH": "/nowhere"})
     assert (done.code, "Open the link above yourself" in done.err) == (1, True)

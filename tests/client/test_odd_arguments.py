@@ -57,6 +57,9 @@ RIGHT: dict[str, dict[str, Any]] = {
     "clear": {"thread": "z", "refs": None, "batch": None, "older_than": 0.0},
     "purge": {"refs": []},
     "retry": {"ref": "done", "thread": None},
+    "remind": {"thread": "a", "text": "x", "at": None, "delay": 3600, "tool_call_id": None},
+    "schedules": {"thread": None, "limit": 5, "offset": 0},
+    "cancel_schedule": {"id": "s_0000000000", "thread": None},
     "resume": {"ref": "done", "thread": None, "prompt": "x", "options": Options()},
     "batch": {"id": "b", "thread": None},
     "reminder": {"thread": "a"},
@@ -141,7 +144,8 @@ async def test_the_same_is_heard(pair: Pair, tmp_path: Path, verb: str):
         differences = []
         for name, strange, given in odd(verb):
             here, there = await heard(_served(own, verb), verb, given), await heard(pair.client, verb, given)
-            if here != there:
+            # A function of a connected process cannot be started later: it is not stored.
+            if here != there and not (name in ("at", "delay") and there[1] == "not_storable"):
                 differences.append(f"{name}={strange!r}: {here} here, {there} over the link")
             for owner in (own, pair.owner):
                 await owner._runtime.set_limits(Limits())

@@ -129,6 +129,8 @@ async def test_a_ledger_of_every_schema_keeps_all_that_it_holds(tmp_path: Path, 
             assert [notice.id for notice in turn.notices] == ["unread.1", "again.2", "running.1"]
             await turn.ack()
         assert [notice.id for notice in await mt.notices("parked")] == ["parked.1"]
+        reminder = await thread.remind("a table that it did not have", delay=3600)
+        assert [one.id for one in await thread.schedules()] == [reminder.id]
         found = await mt._runtime.statistics(None)
         assert found.by_agent == {"call": len(TASKS) - 1}  # all but the one that was cleared
         assert len(await mt._runtime.events(0, 100)) == 2 * len(TASKS)

@@ -39,7 +39,7 @@ def without_counters(db: sqlite3.Connection) -> None:
     for table, column in (("tasks", "kind"), ("tasks", "parent"), ("threads", "turns"), ("threads", "turn")):
         db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
     db.execute("DROP TRIGGER ended_task_deleted")
-    for table in ("ended_counts", "settled_counts", "checkpoints"):
+    for table in ("ended_counts", "settled_counts", "checkpoints", "schedules"):
         db.execute(f"DROP TABLE {table}")
     db.execute("ALTER TABLE events DROP COLUMN sum")
     for table in ("tasks", "runs", "transcripts"):  # bodies had no checksum in front

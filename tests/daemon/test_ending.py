@@ -42,6 +42,7 @@ def test_more_signals_are_harmless(place: Place) -> None:
     assert place.log().count("INFO Closing.") == 1
 
 
+@pytest.mark.linux_only("it executes a program that does not inherit the choice of the platform")
 def test_it_outlives_its_terminal(place: Place) -> None:
     child, terminal = pty.fork()
     if child == 0:

@@ -13,6 +13,7 @@ import pytest
 
 from meantime.daemon.daemon_autostart import NoDaemon, ensure
 from meantime.daemon.owner_process import listener, owner
+from meantime.system.process_marks import CLAUDE
 
 from .conftest import Place, eventually
 
@@ -47,6 +48,35 @@ def test_commands_have_the_umask_of_who_started_it(place: Place, tmp_path: Path)
     place.ask("POST", "/v1/tasks", {"command": ["touch", str(made)]})
     eventually(made.exists)
     assert made.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.behaviour("P4")
+def test_neither_it_nor_its_commands_end_with_the_claude_code_that_asked_for_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(CLAUDE, "1 2 boot 0 t")
+    ensure(place.home, wait=30)
+    leader = owner(place.home)
+    assert leader is not None
+    assert CLAUDE.encode() not in Path(f"/proc/{leader.pid}/environ").read_bytes()
+    made = tmp_path / "made"
+    command = f"env > {made}.part && mv {made}.part {made}"
+    body = {"command": command, "env": {CLAUDE: "1 2 boot 0 t", "OTHER": "is kept"}}
+    place.ask("POST", "/v1/tasks", body)
+    eventually(made.exists)
+    assert "OTHER=is kept" in made.read_text()
+    assert CLAUDE not in made.read_text()
+
+
+def test_one_in_the_foreground_does_not_end_with_it_either(place: Place) -> None:
+    program = [sys.executable, "-m", "meantime", "up", "--foreground"]
+    env = {**place.environ, CLAUDE: "1 2 boot 0 t"}
+    with subprocess.Popen(program, env=env, stderr=subprocess.DEVNULL) as daemon:
+        try:
+            eventually(lambda: (found := owner(place.home)) and found.pid == daemon.pid)
+            assert CLAUDE.encode() not in Path(f"/proc/{daemon.pid}/environ").read_bytes()
+        finally:
+            daemon.terminate()
 
 
 @pytest.mark.behaviour("H2")
@@ -191,6 +221,7 @@ def test_one_that_is_killed_while_it_starts_is_started_again(
     assert len(list(marks.iterdir())) == 4
 
 
+@pytest.mark.linux_only("a home with a long path is refused elsewhere")
 def test_a_home_with_a_path_too_long_for_sockets_works(tmp_path: Path) -> None:
     far = tmp_path / ("x" * 120)
     far.mkdir()

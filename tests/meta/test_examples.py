@@ -42,5 +42,22 @@ def test_pydantic_ai_agent(tmp_path: Path):
 
 def test_every_example_is_tested():
     """openai_loop.py needs a model: tests/examples has one."""
-    tested = {"agent_loop.py", "openai_loop.py", "pydantic_ai_agent.py"}
-    assert {file.name for file in (ROOT / "examples").glob("*.py")} == tested
+    tested = {"agent_loop", "openai_loop", "pydantic_ai_agent", "remind_later", "watched_server"}
+    assert {file.stem for file in (ROOT / "examples").glob("*.py")} == tested
+
+
+def test_a_watched_server_tells_each_error_once(tmp_path: Path):
+    lines = run("watched_server.py", tmp_path).splitlines()
+    assert sorted(lines) == [
+        " event | errors | 'ERROR: request 1 failed'",
+        " event | errors | 'ERROR: request 2 failed'",
+        "ending | errors | 'matched 2 times until its task ended'",
+        "ending | is it up? | 'matched once\\nlistening on 8080'",
+    ]
+
+
+def test_the_example_of_reminders_is_told_both(tmp_path: Path):
+    assert run("remind_later.py", tmp_path).splitlines() == [
+        " alarm > ask whether the deploy is up",
+        "ending > 128 passed",
+    ]

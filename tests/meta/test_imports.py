@@ -26,7 +26,7 @@ EVERYTHING = (
     " 'meantime.integrations.opencode.wire.', 'meantime.integrations.pydantic_ai.',"
     " 'meantime.integrations.openai_agents.', 'meantime.integrations.langchain.',"
     " 'meantime.integrations.google_adk.', 'meantime.integrations.agent_framework.',"
-    " 'meantime.integrations.claude_agent_sdk.'))]"
+    " 'meantime.integrations.claude_agent_sdk.', 'meantime.system.platform.posix'))]"
 )
 
 
@@ -66,8 +66,8 @@ def test_import_meantime_loads_only_what_it_needs_itself():
 
 
 def test_everything_needs_msgspec_and_nothing_else():
-    """All but what has extras of its own, and is loaded when it is used: surfaces, verbs, wires, and what
-    speaks to Pydantic AI."""
+    """All but what has extras of its own, and is loaded when it is used: surfaces, verbs, wires, what speaks
+    to Pydantic AI, and what other systems than Linux need."""
     tops = {name.partition(".")[0] for name in loaded(EVERYTHING)}
     optional = {"typing_extensions"}  # msgspec takes it where it is installed, and does without elsewhere
     assert tops - set(sys.stdlib_module_names) - optional == {"meantime", "msgspec"}

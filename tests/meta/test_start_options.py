@@ -58,6 +58,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "retry": "a model cannot know what may run twice",
         "fork_of": "a model forks its own conversation",
         "place": "the configuration places work: a model does not know the machines",
+        "at": "a model knows how long to wait better than what time it is",
     },
 }
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from meantime.ports.clock import age
-from meantime.system import procfs
+from meantime.system import platform
+from meantime.system.platform import linux
 from meantime.testing import FakeClock
 
 pytestmark = pytest.mark.anyio
@@ -17,7 +18,7 @@ HERE = "3f0c9a52-7d1e-4b6a-9c33-0123456789ab"
 @pytest.fixture(autouse=True)
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "boot_id").write_text(f"{HERE}\n")
-    monkeypatch.setattr(procfs, "BOOT_ID", str(tmp_path / "boot_id"))
+    monkeypatch.setattr(linux, "BOOT_ID", str(tmp_path / "boot_id"))
 
 
 @pytest.mark.parametrize("boot", [HERE, HERE.replace("-", "")[:12]])
@@ -48,7 +49,7 @@ def test_an_age_is_never_below_nothing():
 
 
 def test_where_the_machine_does_not_say_nothing_is_of_the_same_start(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(procfs, "BOOT_ID", "/nowhere")
-    assert procfs.short_boot(12) == ""
-    assert not procfs.is_this_boot("")
-    assert not procfs.is_this_boot(HERE)
+    monkeypatch.setattr(linux, "BOOT_ID", "/nowhere")
+    assert platform.short_boot(12) == ""
+    assert not platform.is_this_boot("")
+    assert not platform.is_this_boot(HERE)

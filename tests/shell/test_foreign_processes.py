@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from meantime.runners.shell import orphan_processes
-from meantime.runners.shell.orphan_processes import LOOKS
 from meantime.runners.shell.shim import cells, process_tree
+from meantime.system.platform import linux_tree
+from meantime.system.platform.linux_tree import LOOKS
 
 FOREIGN = 200
 SCANS = 4  # of all processes in one hunt: found, held, killed, gone
@@ -36,8 +37,8 @@ class Costs:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.reads: Counter[int] = Counter()
         self.pauses = 0
-        for module in (orphan_processes, process_tree):
-            self._count(module, monkeypatch)
+        for reader in ("_read", "_environ"):
+            self._count(reader, monkeypatch)
         sleep = time.sleep
 
         def pause(seconds: float) -> None:
@@ -46,15 +47,15 @@ class Costs:
 
         monkeypatch.setattr(orphan_processes.time, "sleep", pause)
 
-    def _count(self, module: object, monkeypatch: pytest.MonkeyPatch) -> None:
-        read = getattr(module, "_read")  # noqa: B009  private to both
+    def _count(self, reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        read = getattr(linux_tree, reader)
 
         def counted(path: str) -> bytes | None:
             if found := re.match(r"/proc/(\d+)/", path):
                 self.reads[int(found[1])] += 1
             return read(path)
 
-        monkeypatch.setattr(module, "_read", counted)
+        monkeypatch.setattr(linux_tree, reader, counted)
 
     def of(self, pids: list[int]) -> int:
         """The dearest of these."""
@@ -93,12 +94,12 @@ def test_a_process_that_shows_its_mark_a_moment_later_is_found(
     base = tmp_path / "t_1"
     command = subprocess.Popen(["sleep", "600"], env={cells.MARK: str(base)})
     try:
-        read, shown = orphan_processes._read, iter([b"", b""])
+        read, shown = linux_tree._environ, iter([b"", b""])
 
         def late(path: str) -> bytes | None:
             return next(shown, read(path)) if path == f"/proc/{command.pid}/environ" else read(path)
 
-        monkeypatch.setattr(orphan_processes, "_read", late)
+        monkeypatch.setattr(linux_tree, "_environ", late)
         assert list(orphan_processes.marked(base)) == [command.pid]
     finally:
         command.kill()

@@ -52,13 +52,12 @@ async def ended(mt: Meantime, folder: Path, line: str) -> Task:
 
 
 def is_there(pid: int) -> bool:
-    fields = process_tree.stat(pid)
-    return fields is not None and not process_tree.is_gone(fields)
+    return process_tree.facts(pid) is not None
 
 
 def parent(pid: int) -> int:
-    fields = process_tree.stat(pid)
-    return int(fields[1]) if fields is not None else 0
+    found = process_tree.facts(pid)
+    return found[0] if found is not None else 0
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -85,21 +84,21 @@ async def seen(folder: Path) -> None:
 
 def _is_in(folder: Path, pid: str) -> bool:
     try:
-        fields = process_tree.stat(int(pid))
-        return (
-            os.readlink(f"/proc/{pid}/cwd") == str(folder)
-            and fields is not None
-            and not process_tree.is_gone(fields)
-        )
+        return os.readlink(f"/proc/{pid}/cwd") == str(folder) and process_tree.facts(int(pid)) is not None
     except OSError:
         return False
 
 
-LINES = {"bare": BARE, "mute": MUTE, "2 ms": chain(0.002), "20 ms": chain(0.02), "100 ms": chain(0.1)}
+SHEDS = pytest.mark.linux_only("it sheds environment, session and parent, and only a sub-reaper keeps it")
+LINES = [
+    pytest.param(BARE, id="bare"),
+    pytest.param(MUTE, id="mute", marks=SHEDS),
+    *(pytest.param(chain(ms / 1000), id=f"{ms} ms", marks=SHEDS) for ms in (2, 20, 100)),
+]
 
 
 @pytest.mark.behaviour("P8")
-@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+@pytest.mark.parametrize("line", LINES)
 async def test_a_cancel_ends_leftovers_in_a_ledgers_first_life(tmp_path: Path, line: str):
     async with Meantime.open(tmp_path / "work.db") as mt:
         await ended(mt, tmp_path, line)
@@ -109,7 +108,7 @@ async def test_a_cancel_ends_leftovers_in_a_ledgers_first_life(tmp_path: Path, l
 
 
 @pytest.mark.behaviour("P8")
-@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+@pytest.mark.parametrize("line", LINES)
 async def test_a_cancel_ends_leftovers_after_a_reopen(tmp_path: Path, line: str):
     async with Meantime.open(tmp_path / "work.db") as mt:
         await ended(mt, tmp_path, line)
@@ -119,7 +118,7 @@ async def test_a_cancel_ends_leftovers_after_a_reopen(tmp_path: Path, line: str)
 
 
 @pytest.mark.behaviour("P8")
-@pytest.mark.parametrize("line", [BARE, chain(0.02)], ids=["bare", "20 ms"])
+@pytest.mark.parametrize("line", [LINES[0], LINES[3]])
 async def test_a_cancel_ends_leftovers_where_the_boot_id_is_another(
     tmp_path: Path, line: str, monkeypatch: pytest.MonkeyPatch
 ):
@@ -132,6 +131,7 @@ async def test_a_cancel_ends_leftovers_where_the_boot_id_is_another(
 
 
 @pytest.mark.behaviour("P8")
+@pytest.mark.linux_only("it sheds environment, session and parent, and only a sub-reaper keeps it")
 async def test_when_the_supervisor_was_killed_a_leftover_is_known_by_its_pid_and_start(tmp_path: Path):
     async with Meantime.open(tmp_path / "work.db") as mt:
         await ended(mt, tmp_path, MUTE)
@@ -158,6 +158,7 @@ async def test_a_leftover_that_cannot_be_killed_is_reported(tmp_path: Path, monk
 
 
 @pytest.mark.behaviour("P8")
+@pytest.mark.linux_only("it sheds environment, session and parent, and only a sub-reaper keeps it")
 async def test_a_supervisor_leaves_when_the_last_leftover_has_ended(tmp_path: Path):
     async with Meantime.open(tmp_path / "work.db") as mt:
         await ended(mt, tmp_path, MUTE)

@@ -13,6 +13,7 @@ from meantime.ports.commands import Command
 from meantime.runners.shell import orphan_processes
 from meantime.runners.shell.lasting_commands import LastingCommands
 from meantime.runners.shell.runner import ShellRunner
+from meantime.system.process_marks import CLAUDE
 
 pytestmark = pytest.mark.anyio
 # It ends when it is interrupted, and leaves a process that is not.
@@ -57,3 +58,19 @@ async def test_a_second_stop_does_not_hurry_past_the_processes_that_are_left(
         go_on.set()
         await commands.close()
     assert killed == [1]
+
+
+@pytest.mark.behaviour("P4")
+async def test_no_program_has_the_mark_of_the_claude_code_that_asked_for_it(tmp_path: Path):
+    commands = LastingCommands(ShellRunner(tmp_path / "commands", grace=0.5))
+    commands.open()
+    try:
+        commands.prepare("one")
+        env = {CLAUDE: "1 2 boot 0 t", "OTHER": "is kept"}
+        program = commands.follow("one", Command(("/usr/bin/env",), str(tmp_path), env))
+        said = b"".join([piece.data async for piece in program.stdout()]).decode()
+        await program.ending()
+    finally:
+        await commands.close()
+    assert "OTHER=is kept" in said
+    assert CLAUDE not in said

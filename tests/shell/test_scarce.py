@@ -19,6 +19,7 @@ from meantime.runners.shell.shim.output_writer import Stream
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.linux_only("it takes pidfd_open away for a moment")
 async def test_without_a_descriptor_for_its_shim_a_command_is_left_alone(
     thread: Thread, monkeypatch: pytest.MonkeyPatch
 ):
@@ -76,6 +77,7 @@ async def test_signals_that_our_process_blocks_are_not_blocked_for_shims(thread:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
 
 
+@pytest.mark.linux_only("it takes splice away for a moment")
 def test_a_file_system_that_cannot_splice_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def cannot(*args: Any, **options: Any) -> int:
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))

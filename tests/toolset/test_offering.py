@@ -37,9 +37,11 @@ async def names(toolset: Toolset) -> list[str]:
 
 
 async def test_commands_and_functions_only_where_they_are_handed_over(thread: Thread) -> None:
-    assert await names(thread.toolset(agents=None)) == ["output", "list", "wait", "cancel"]
+    assert await names(thread.toolset(agents=None)) == ["remind", "output", "list", "wait", "cancel"]
     given = await names(thread.toolset(agents=None, tools={"index": index}, commands=Shell))
-    assert given == ["start", "start_tool", "output", "list", "wait", "cancel", "send"]
+    assert given == [
+        "start", "watch", "start_tool", "remind", "output", "list", "wait", "cancel", "send",
+    ]  # fmt: skip
     refused = await thread.toolset(agents=None).call("start", {"command": "rm -rf /"})
     assert refused.code == "not_found"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from meantime import Agent, Call, Meantime, Said, Thread, Toolset, blocking
+from meantime import Agent, Call, Meantime, Said, Shell, Thread, Toolset, blocking
 from meantime.dialects.meantime import Meantime as Own
 from meantime.ports import asks
 from meantime.ports.asks import Answer
@@ -332,3 +332,37 @@ async def test_arguments_may_be_the_text_that_the_model_wrote(thread: Thread, gi
     assert (await toolset.call("list", "")).code == ""
     for wrong in ("{", '"a"', "[1]", b"\xff", "[" * 100_000):
         assert (await toolset.call("wait", wrong)).code == "invalid_input"
+
+
+async def test_an_agent_watches_tasks_of_its_own_conversation_alone(mt: Meantime, thread: Thread):
+    theirs = await mt.thread("other").start(Call(asyncio.sleep, 30))
+    own = thread.toolset("meantime", commands=Shell)
+    refused = await own.call("watch", {"id": theirs.id, "match": "x"})
+    assert refused.code == "not_found"
+    said = await own.call("watch", {"file": "/nowhere/at/all", "deadline": 30, "description": "a file"})
+    assert said.text.startswith("Started t_")
+    assert "you are told of its matches and when it ends" in said.text
+    for given, count in (({}, 0), ({"port": 1, "url": "http://x"}, 2)):
+        refused = await own.call("watch", given)
+        expected = f"A watch looks at one thing, not {count}.\nGive one of: id, file, port, url, command."
+        assert expected in refused.text
+    waited = await own.call("wait", {"seconds": 0})
+    assert waited.text == "Nothing runs, so there is nothing to wait for."
+
+
+@pytest.mark.parametrize("asked", [{"command": "id"}, {"file": "/etc/passwd", "match": "."}])
+async def test_a_watch_does_not_pass_by_the_programs_own_commands(thread: Thread, asked: dict[str, Any]):
+    """A watch runs its command, and reads its file, as the owner: outside of the program's sandbox."""
+
+    class Sandboxed(Shell):
+        """A subclass is no plain command either."""
+
+    for factory in (Sandboxed, lambda command, **how: Shell(["true", command], **how)):
+        own = thread.toolset("meantime", commands=factory)
+        (watch,) = [tool for tool in await own.tools() if tool.name == "watch"]
+        assert not {"command", "file", "cwd"} & set(watch.schema["properties"])
+        assert "command" not in watch.description
+        refused = await own.call("watch", {**asked, "description": "look"})
+        assert (refused.code, await thread.list("all")) == ("not_watchable", [])
+        assert "cannot be watched here" in refused.text
+        assert (await own.call("watch", {})).text.endswith("Give one of: id, port, url.")

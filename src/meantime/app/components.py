@@ -28,6 +28,7 @@ from meantime.runners.function import FunctionRunner
 from meantime.runners.placed import PlacedRunner
 from meantime.runners.shell.lasting_commands import LastingCommands
 from meantime.runners.shell.runner import ShellRunner
+from meantime.runners.watch.runner import WatchRunner
 from meantime.runtime.runtime import Runtime
 from meantime.runtime.settings import Settings
 from meantime.stores.memory import MemoryStore
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from meantime.surfaces.socket.link_server import LinkServer
     from meantime.workers.pools import WorkerPools
 
+POLLED = 1 << 16  # bytes that are kept of the output of a command that a watch runs again and again
 TURN_HEAD, TURN_RING = 16 << 20, 64 << 20  # bytes that are kept of one turn of a command-line agent
 
 
@@ -98,9 +100,12 @@ def joined(
 
         pools = pools_of(carrier, None if isinstance(store, MemoryStore) else path, clock, settings)
         placed = [PlacedRunner(runner, pools) for runner in placed]
-    every = [*placed, McpRunner(peers, clock), *agent_runners, *more]
+    polled = ShellRunner(None, grace=settings.stop_grace, head=POLLED, ring=POLLED, umask=settings.umask)
+    watches = WatchRunner(clock, LastingCommands(polled), lasts=not isinstance(store, MemoryStore))
+    every = [*placed, McpRunner(peers, clock), *agent_runners, watches, *more]
     executors = None if shared is None else shared.executors
     runtime = Runtime(store, LocalEngine(every), clock, settings, executors or NOBODY, pools or HERE)
+    watches.join(runtime.watched)
     standing, folder = About(runners=tuple(sorted(runner.kind for runner in every))), None
     standing = replace(standing, agents=about_agents(agent_runners))
     if not isinstance(store, MemoryStore):

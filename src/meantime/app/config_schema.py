@@ -62,6 +62,8 @@ class LimitsSection(Struct, frozen=True):
         "queue"
     )
     depth: Annotated[int, DEPTH, "how deep work may start work"] = -1
+    reminders: Annotated[int, LIMIT, "reminders that are still to come, in all"] = 100_000
+    reminders_per_thread: Annotated[int, LIMIT, "reminders of one thread that are still to come"] = 1_000
 
 
 class AgentsSection(Struct, frozen=True):
@@ -199,6 +201,11 @@ class McpSection(Struct, frozen=True):
     wrap_thresholds: Annotated[
         dict[str, float], THRESHOLDS, 'the same by server or tool, such as { "files/search" = 30 }'
     ] = {}
+    wrap_learn: Annotated[
+        list[str],
+        TEXTS,
+        'servers or tools, or "*", that go to the background at once where they usually take longer',
+    ] = []
 
 
 class PluginsSection(Struct, frozen=True):
@@ -289,6 +296,8 @@ def settings_of(config: Config) -> Settings:
             queued=limits.queued,
             on_limit=limits.on_limit,
             depth=limits.depth,
+            reminders=limits.reminders,
+            reminders_per_thread=limits.reminders_per_thread,
         ),
         default_timeout=config.timeouts.default,
         max_timeout=config.timeouts.maximum,

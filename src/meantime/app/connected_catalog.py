@@ -25,6 +25,7 @@ class ConnectedWorks:
         self.command = LedgerOwner(About).command
 
     commands = True
+    plain_commands = True
 
     @property
     def _catalog(self) -> Catalog:

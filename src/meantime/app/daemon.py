@@ -15,18 +15,21 @@ from typing import NoReturn
 from meantime.daemon.daemon_autostart import DIED
 from meantime.daemon.home import BadHome, Home, home
 from meantime.daemon.owner_process import READY, served_by_another
+from meantime.system import process_marks
+from meantime.system.platform import close_files
+from meantime.system.service_notify import SOCKET
 
 from .reaper import step_aside
 
 
 def main() -> int:
     """Exit code 0: the home is served, by us or by another."""
-    if [argument for argument in sys.argv[1:] if argument != "--foreground"]:
-        sys.stderr.write("usage: python -m meantime.app.daemon [--foreground]\n")
+    if not {"--foreground", "--log-file"}.issuperset(sys.argv[1:]):
+        sys.stderr.write("usage: python -m meantime.app.daemon [--foreground [--log-file]]\n")
         return 2
     if os.getpid() == 1:
         step_aside()
-    for name in ("MEANTIME_TASK", "MEANTIME_THREAD"):
+    for name in ("MEANTIME_TASK", "MEANTIME_THREAD", "MEANTIME_EVENTS", process_marks.CLAUDE):
         os.environ.pop(name, None)  # of whoever started us: what we start is not theirs
     try:
         ours = home()
@@ -34,6 +37,8 @@ def main() -> int:
     except BadHome as problem:
         return _say(f"{problem.message}\n{problem.hint}")
     found = served_by_another(ours)
+    if found == "" and SOCKET in os.environ:  # a service manager waits for a process of its own to be ready
+        found = f"Another daemon serves {ours.folder} already.\nLet this one serve it: meantime down --keep"
     if found is not None:
         return _say(found) if found else 0
     return _lead(ours, StartReport(None)) if "--foreground" in sys.argv else _detached(ours)
@@ -92,10 +97,7 @@ def _close_others(kept: int) -> None:
     """Files that our starter had open are not ours to keep open."""
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
-    for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and int(name) != kept:
-            with suppress(OSError):  # the listing's own is closed already
-                os.close(int(name))
+    close_files(kept)
 
 
 def _lead(ours: Home, report: StartReport) -> int:
@@ -104,7 +106,8 @@ def _lead(ours: Home, report: StartReport) -> int:
     os.chdir("/")
     from .daemon_lifecycle import lead
 
-    return lead(ours, report, umask, foreground="--foreground" in sys.argv)
+    log_file = "--foreground" not in sys.argv or "--log-file" in sys.argv
+    return lead(ours, report, umask, log_file=log_file)
 
 
 if __name__ == "__main__":

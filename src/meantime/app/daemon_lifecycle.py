@@ -20,6 +20,7 @@ from meantime.daemon.owner_process import READY, served_by_another
 from meantime.execution.containment import run_on
 from meantime.integrations.mcp.servers import checked
 from meantime.kernel.errors import InvalidInput, LedgerBusy, MeantimeError
+from meantime.system.service_notify import ServiceNotify
 
 from . import agent_hosts
 from .config_schema import Config, http_of, settings_of
@@ -37,10 +38,10 @@ LOG = logging.getLogger("meantime.daemon")
 SIGNALS = {signal.SIGTERM: None, signal.SIGINT: None, signal.SIGUSR1: "stop", signal.SIGUSR2: "keep"}
 
 
-def lead(home: Home, report: Callable[[str], None], umask: int, *, foreground: bool) -> int:
+def lead(home: Home, report: Callable[[str], None], umask: int, *, log_file: bool) -> int:
     """Exit code 0: somebody serves the home, or we did until we were asked to end."""
     try:
-        book = to_stderr() if foreground else Logbook(home.log)
+        book = Logbook(home.log) if log_file else to_stderr()
     except OSError as problem:
         report(f"{home.log} cannot be written: {problem.strerror}.\nMake room, or make it writable.")
         return 1
@@ -69,6 +70,7 @@ def _run(life: Coroutine[Any, Any, int]) -> int:
 
 
 async def _live(home: Home, report: Callable[[str], None], umask: int, book: logging.Handler) -> int:
+    manager = ServiceNotify.take(os.environ)
     asked = _listen_to_signals()  # before there is something to close: what comes early is not lost
     config = load(home).values
     _import_tools(config)
@@ -84,10 +86,12 @@ async def _live(home: Home, report: Callable[[str], None], umask: int, book: log
         await _open_http(mt, home, config)
         LOG.info("Meantime %s serves %s, process %s.", __version__, home.folder, os.getpid())
         report(READY)
-        on_close = await _wait_for_signal(home, asked, book)
+        manager.ready()
+        on_close = await _wait_for_signal(home, asked, book, manager)
     except BaseException:
         await mt.close()
         raise
+    manager.stopping()
     LOG.info("Closing. Commands that run: %s.", on_close or config.runtime.on_close)
     await mt.close(on_close=on_close)
     LOG.info("Closed.")
@@ -137,7 +141,9 @@ def _listen_to_signals() -> asyncio.Queue[str | None]:
     return asked
 
 
-async def _wait_for_signal(home: Home, asked: asyncio.Queue[str | None], book: logging.Handler) -> str | None:
+async def _wait_for_signal(
+    home: Home, asked: asyncio.Queue[str | None], book: logging.Handler, manager: ServiceNotify
+) -> str | None:
     """Or until our home is gone: nobody could find us any more, and a new one would be served twice."""
     own = os.stat(home.folder)
     while True:
@@ -145,6 +151,7 @@ async def _wait_for_signal(home: Home, asked: asyncio.Queue[str | None], book: l
             return await asyncio.wait_for(asked.get(), LOOK_AGAIN)
         except TimeoutError:
             pass
+        manager.alive()
         if isinstance(book, Logbook):
             book.turn()
         try:

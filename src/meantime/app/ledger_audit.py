@@ -26,6 +26,7 @@ from .read_only_ledger import check_schema, read_only
 
 HOUR = 3600.0
 SILENT = 600.0  # seconds without a sign of life
+OVERDUE = 60.0  # seconds after which a reminder is late
 PIECE = 1 << 20  # bytes of a payload that are read at once
 MOST = 20  # ids that one finding names
 SPILLED = """
@@ -49,6 +50,16 @@ CONTRADICTIONS = {
     "a notice of a run that has not ended": f"""
         SELECT t.id || '.' || n.run FROM notices AS n JOIN tasks AS t ON t.seq = n.source
         WHERE n.kind = 0 AND (n.run > t.run OR (n.run = t.run AND t.status NOT IN {ENDED}))""",
+    "a reminder that has come without a notice": """
+        SELECT s.id || '.' || s.occurrence FROM schedules AS s
+        WHERE s.state = 'done' AND NOT EXISTS
+          (SELECT 1 FROM notices AS n WHERE n.kind = 2 AND n.source = s.seq AND n.run = s.occurrence)""",
+    "a notice without its reminder": """
+        SELECT n.thread || ' #' || n.number FROM notices AS n
+        WHERE n.kind = 2 AND NOT EXISTS (SELECT 1 FROM schedules AS s WHERE s.seq = n.source)""",
+    "a notice of a reminder that has not come": """
+        SELECT s.id || '.' || n.run FROM notices AS n JOIN schedules AS s ON s.seq = n.source
+        WHERE n.kind = 2 AND n.run > s.occurrence""",
     "a notice with a number that its thread never gave": """
         SELECT n.thread || ' #' || n.number FROM notices AS n LEFT JOIN threads AS h ON h.id = n.thread
         WHERE h.id IS NULL OR n.number > h.ended""",
@@ -92,6 +103,7 @@ def audit(ledger: Path, *, owned: bool, now: float) -> Audit:
             *_unsalvaged(ledger),
             *_payloads(db, ledger, owned),
             *_notices(db, owned, now),
+            *_reminders(db, owned, now),
             *_active(db, Path(f"{ledger}.commands"), owned, now),
         )
     return Audit(notices, tasks, findings)
@@ -192,6 +204,19 @@ def _notices(db: sqlite3.Connection, owned: bool, now: float) -> Iterator[Findin
             text = f"{count} × {what}; the oldest ended {duration(oldest)} ago"
             threads = tuple(f"thread {row[0]}" for row in rows[:MOST])
             yield Finding(wrong, text, threads, todos.get(what, ""))
+
+
+def _reminders(db: sqlite3.Connection, owned: bool, now: float) -> Iterator[Finding]:
+    """Reminders that are due. An owner counts delays by another clock, so only times of the wall clock count
+    against it."""
+    query = """SELECT id || ' of thread ' || thread FROM schedules
+        WHERE state = 'pending' AND at < ? AND (clock = '' OR ?) ORDER BY at"""
+    late = [str(row[0]) for row in db.execute(query, (now - OVERDUE, not owned))]
+    if late:
+        todo = "See daemon.log." if owned else "`meantime up` tells them, and says how late they come."
+        yield Finding(
+            owned, f"{len(late)} × a reminder that is due and did not come", tuple(late[:MOST]), todo
+        )
 
 
 def _active(db: sqlite3.Connection, commands: Path, owned: bool, now: float) -> Iterator[Finding]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from meantime import NO_WINDOWS
+
 _CLI = "meantime.surfaces.cli.verbs."
 _APP = "meantime.app.verbs."
 
@@ -19,6 +21,8 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "cancel": (_CLI + "cancel:command", "Stop tasks."),
         "send": (_CLI + "send:command", "Say something to a running agent or command."),
         "notify": (_CLI + "notify:command", "Tell a task's conversation something before the task ends."),
+        "watch": (_CLI + "watch:command", "Tell a conversation what is found in output, a file, a port, …"),
+        "remind": (_CLI + "remind:command", "Tell a conversation something later, once."),
         "answer": (_CLI + "answer:command", "Answer a task that waits for input."),
         "resume": (_CLI + "resume:command", "Give an ended agent a follow-up."),
         "fork": (_CLI + "fork:command", "Start a new task with all that an agent knows."),
@@ -44,6 +48,10 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
         "up": (_APP + "up:command", "Start the daemon."),
         "down": (_CLI + "down:command", "Stop the daemon; commands run on."),
         "status": (_APP + "status:command", "How the daemon is."),
+        "service": (
+            _APP + "service:command",
+            "Let systemd or launchd run the daemon.",
+        ),
         "doctor": (_APP + "doctor:command", "Look for what is wrong, and say what to do."),
         "audit": (_APP + "audit:command", "Account for every notice and every silent task."),
         "backup": (_APP + "backup:backup", "Write the ledger, with all outputs, to one file."),
@@ -62,6 +70,8 @@ VERBS: dict[str, dict[str, tuple[str, str]]] = {
 
 def main() -> None:
     """The executable."""
+    if sys.platform == "win32":
+        sys.exit(NO_WINDOWS)
     if sys.argv[1:2] == ["hook"] and "--help" not in sys.argv:  # an agent waits for it: without click
         from meantime.surfaces.hooks.hook_client import main as hook
 

@@ -15,7 +15,6 @@ from meantime.app.link_ends import client
 from meantime.conversation.dialect_lookup import dialect_of
 from meantime.kernel.errors import Disconnected, MeantimeError
 from meantime.surfaces.caller.agent_sessions import AgentSessions
-from meantime.surfaces.mcp.client_thread import ClientThread
 from meantime.surfaces.terminal.errors import NO_DAEMON, USAGE, CliError
 
 PATIENCE = 30.0  # seconds that a lost daemon is waited for; it may be restarted meanwhile
@@ -44,6 +43,8 @@ def serve(thread: str, said: bool, by_session: bool, dialect: str) -> int:
 
 
 async def _serve(serve: Any, thread: str, said: bool, by_session: bool, dialect: str) -> None:
+    from meantime.surfaces.mcp.client_sessions import ClientThread  # loads the SDK
+
     start = os.environ.get("MEANTIME_NO_START", "") in ("", "0")
     tasks = client(None, PATIENCE, start=start)
     await tasks.open()

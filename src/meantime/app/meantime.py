@@ -182,6 +182,8 @@ class Meantime:
         if self._owner is None or not isinstance(self._runtime, Runtime):
             raise InvalidInput("Only the owner of a ledger serves it; this process is connected to one.")
         door = HttpDoor(self._runtime, self._owner, settings, self._runtime.record.clock)
+        if self._wraps is not None:
+            door._wraps = self._wraps.http_hosts()  # pyright: ignore[reportPrivateUsage]  not for others
         self._doors = [*(known for known in self._doors if not known.closed), door]
         return door
 

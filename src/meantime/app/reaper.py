@@ -28,7 +28,7 @@ def step_aside() -> None:
 
 def _tend(child: int) -> int:
     while (code := _reap(child)) is None:
-        number = signal.sigwaitinfo({*PASSED_ON, signal.SIGCHLD}).si_signo
+        number = signal.sigwait({*PASSED_ON, signal.SIGCHLD})
         if number != signal.SIGCHLD:
             with suppress(ProcessLookupError):
                 os.kill(child, number)

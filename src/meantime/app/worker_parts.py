@@ -21,7 +21,7 @@ from meantime.runners.background_function import REGISTRY
 from meantime.runners.function import FunctionRunner
 from meantime.runners.shell.runner import ShellRunner
 from meantime.runtime.settings import Settings
-from meantime.system.procfs import boot
+from meantime.system.platform import boot
 from meantime.workers.journal import ClaimJournal
 from meantime.workers.owner_key import Signer, Verifier
 from meantime.workers.pools import WorkerPools
@@ -32,6 +32,7 @@ from .system_clock import SystemClock
 from .worker_addresses import carrier_beside, key_path
 
 MOST_SLOTS = 10_000
+NOTHING = "nothing"  # a kind that no work has: a worker that lists no kind would count as one that may do all
 
 
 def pools_of(carrier: OwnerCarrier | str, path: str | None, clock: Clock, settings: Settings) -> WorkerPools:
@@ -86,11 +87,12 @@ def make_worker(
     folder = Path(os.fsdecode(os.fspath(home)))
     modules = tuple(check_all(tools, str, "tools"))
     functions = functions_of(modules)
+    kinds = (*(("call",) if functions else ()), *(("shell",) if check_flag(shell, "shell") else ()))
     settings = WorkerSettings(
         pool=check_name("pool", pool),
         slots=check_count(slots, "slots", 1, MOST_SLOTS),
         labels={} if labels is None else check_labels(labels),
-        kinds=(*(("call",) if functions else ()), *(("shell",) if check_flag(shell, "shell") else ())),
+        kinds=kinds or (NOTHING,),
         functions=functions,
         version=__version__,
         boot=boot(),

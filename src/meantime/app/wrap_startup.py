@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 
 from meantime import __version__
 from meantime.daemon.home import BadHome, home
@@ -13,12 +12,13 @@ from meantime.surfaces.wrap.host_pump import HostPump
 
 TYPE_CHECKING = False  # to load `typing` takes time
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+
+    from meantime.surfaces.caller.agent_sessions import AgentSessions
 
 MOST_SERVERS = 50  # behind one wrap
 MOST_HEADERS = 65_536  # bytes of the file
 PATIENCE = 60.0  # seconds for a daemon to start; hosts wait as long as that
-LOOK = 1.0  # seconds between two looks for the host's session
 
 
 def serve(
@@ -28,6 +28,7 @@ def serve(
     threshold: float | None,
     headers: str | None,
     prefix: bool,
+    by_session: bool,
 ) -> int:
     """Until the host has left."""
     if prefix:
@@ -35,6 +36,7 @@ def serve(
     if not words:
         hint = "Name one of [mcp.servers], or give a URL, or a command: meantime mcp --wrap -- my-server"
         raise CliError("--wrap needs a server.", hint, USAGE)
+    _check_urls([word.partition("=")[2] for word in words] if prefix else words[:1])
     order = {
         "words": [_bytes(word) for word in words],
         "cwd": _bytes(os.getcwd()),
@@ -42,13 +44,13 @@ def serve(
         "headers": {} if headers is None else _headers(headers),
     }
     hello = {"version": __version__, "order": order, "thread": thread, "said": said}
-    hello |= {"threshold": threshold, "prefix": prefix}
+    hello |= {"threshold": threshold, "prefix": prefix, "by_session": by_session}
     try:
         own = home()
     except BadHome as problem:
         raise CliError(problem.message, problem.hint, USAGE) from None
     streams = own_streams()
-    pump = HostPump(streams.stdin, streams.stdout, own.wrap_address, hello, _start, _session(said))
+    pump = HostPump(streams.stdin, streams.stdout, own.wrap_address, hello, _start, _noted(said))
     try:
         pump.run()
     except KeyboardInterrupt:
@@ -71,19 +73,19 @@ def _start() -> None:
         raise OSError(f"{problem.message} {problem.hint}") from None
 
 
-def _session(said: bool) -> Callable[[], str]:
-    """Which conversation this is by now, as far as hooks have noted it."""
-    last: list[float] = []
+def _noted(said: bool) -> Callable[[str, object], str]:
+    """The lookup of the conversation that a hook has noted for a call."""
+    if said:
+        return lambda tool, arguments: ""
+    notes: list[AgentSessions] = []
 
-    def thread() -> str:
-        now = time.monotonic()
-        if said or (last and now - last[0] < LOOK):
-            return ""
-        last[:] = [now]
-        from meantime.surfaces.caller.agent_sessions import AgentSessions
+    def thread(tool: str, arguments: object) -> str:
+        from meantime.surfaces.caller.agent_sessions import AgentSessions  # not before the first call
         from meantime.surfaces.caller.caller_thread import thread_of_session
 
-        session = AgentSessions().take_call("", None)
+        if not notes:
+            notes.append(AgentSessions())
+        session = notes[0].take_call(tool, arguments)
         return thread_of_session(session) if session else ""
 
     return thread
@@ -102,6 +104,12 @@ def _check_prefixes(words: tuple[str, ...]) -> None:
             raise CliError(f"{name!r} cannot stand before the names of tools.", hint, USAGE)
     if len(set(names)) < len(names) or len(names) > MOST_SERVERS:
         raise CliError(f"--prefix takes up to {MOST_SERVERS} servers, each once.", "Leave one out.", USAGE)
+
+
+def _check_urls(words: Iterable[str]) -> None:
+    for word in words:
+        if "://" in word and not word.startswith(("http://", "https://")):
+            raise CliError(f"{word!r} is not a URL of http or https.", "Give one of these, or a name.", USAGE)
 
 
 def _headers(path: str) -> dict[str, str]:

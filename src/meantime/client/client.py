@@ -38,7 +38,7 @@ from .executor import Executor, Held, inline_answer
 from .owner_connection import OwnerConnection, PendingRequest
 
 # Asked twice, these could be done twice.
-_ONCE = frozenset({"call", "resume", "send", "answer", "append", "promote", "notify"})
+_ONCE = frozenset({"call", "resume", "send", "answer", "append", "promote", "notify", "remind"})
 ON_ITS_WAY = 0.02  # seconds before another look at what the owner is writing down
 LAST_WORDS = 15.0  # seconds that a close waits for what runs here to stop
 _OWNER = 40  # bits: above them `seen` says which owner counted
@@ -368,8 +368,9 @@ def _is_own(asked: PendingRequest, id: str, problem: BaseException) -> bool:
 
 def _for_owner(order: Order, options: Options) -> Order:
     """A command gets the environment of the process that hands it off, wherever it is started. One that
-    may be run again does not: values of variables are never stored, so they could not be given again."""
-    if order.work.kind != "shell" or options.retry or options.place not in (None, HERE):
+    may be run again, or starts later, does not: values of variables are never stored."""
+    is_delayed = options.delay is not None or options.at is not None
+    if order.work.kind != "shell" or options.retry or is_delayed or options.place not in (None, HERE):
         return order
     own = {name: value for name, value in os.environ.items() if is_unicode(name) and is_unicode(value)}
     return order.with_environment(own)

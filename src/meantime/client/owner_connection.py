@@ -33,9 +33,10 @@ from meantime.link.frames import (
     Request,
     Welcome,
 )
-from meantime.link.unix_address import address, credentials
+from meantime.link.unix_address import address
 from meantime.link.verb_messages import VerbMessages
 from meantime.ports.event_loop import check_loop
+from meantime.system.platform import peer_credentials
 
 decode = msgspec.json.Decoder(FromOwner).decode
 logger = logging.getLogger("meantime")
@@ -215,7 +216,7 @@ class OwnerConnection:
         wire: Wire[Any] = Wire(decode, received, lost)
         with address(self._path) as place:
             await loop.create_unix_connection(lambda: wire, place)
-        _, uid = credentials(wire.peer("socket"))
+        _, uid = peer_credentials(wire.peer("socket"))
         if uid not in (
             None,
             os.geteuid(),

@@ -62,7 +62,7 @@ class Transcript:
 
     async def saving(self, write: Callable[[list[Entry]], Coroutine[Any, Any, T]]) -> T:
         """Added messages are dropped here once they are written, whether or not our caller still waits."""
-        if not callable(write):
+        if not callable(write) or isinstance(write, type):
             raise InvalidInput(f"saving takes an async function, not {type(write).__name__}.")
         while self._writing is not None:  # for a caller who no longer waits: it must not be written twice
             await asyncio.wait([self._writing])

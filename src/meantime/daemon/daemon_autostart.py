@@ -11,6 +11,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from meantime.system.process_marks import unmarked
+
 from .home import BadHome, Home, reach
 
 ASKED = b"GET /v1/health HTTP/1.1\r\nHost: meantime\r\nConnection: close\r\n\r\n"
@@ -98,7 +100,8 @@ def _start(home: Home, until: float) -> bool:
         raise NoDaemon("This Python does not know its own program.", "Start `meantime up` yourself.")
     # -P: a file in the current folder must not take the place of a module of the daemon.
     program = [sys.executable, "-P", "-m", "meantime.app.daemon"]
-    environ = {**os.environ, "MEANTIME_HOME": str(home.folder), "MEANTIME_CONFIG": str(home.config)}
+    own = {"MEANTIME_HOME": str(home.folder), "MEANTIME_CONFIG": str(home.config)}
+    environ = {**unmarked(os.environ), **own}
     with subprocess.Popen(
         program,
         env=environ,

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-LONGEST_SOCKET = 107  # bytes that Linux takes for the path of a socket
-FOLDERS = "/proc/self/fd"  # where a folder that is open has a short name
+LONGEST_EVERYWHERE = 103  # bytes that every system takes for the path of a socket
 
 
 class BadHome(Exception):
@@ -87,7 +86,7 @@ class Home:
 
     def check(self) -> None:
         """Refuses a folder that somebody else could read, or could have laid there for us."""
-        if len(os.fsencode(self.http_socket)) > LONGEST_SOCKET and not os.path.isdir(FOLDERS):
+        if _is_too_long(self.http_socket):
             raise BadHome(
                 f"{self.folder} is too long a path for a socket in it.", "Set MEANTIME_HOME to a shorter one."
             )
@@ -134,15 +133,29 @@ class Home:
 def reach(talk: socket, path: str | Path) -> None:
     """Connects to a socket in a home. A path that is too long for the kernel is named through its folder."""
     whole = os.fspath(path)
+    if len(os.fsencode(whole)) <= LONGEST_EVERYWHERE:
+        talk.connect(whole)
+        return
+    from meantime.system.platform import LONGEST_SOCKET, short_socket_path  # few homes are so deep
+
     if len(os.fsencode(whole)) <= LONGEST_SOCKET:
         talk.connect(whole)
         return
     parent, name = os.path.split(whole)
     folder = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        talk.connect(f"{FOLDERS}/{folder}/{name}")
+        talk.connect(short_socket_path(folder, name))
     finally:
         os.close(folder)
+
+
+def _is_too_long(path: Path) -> bool:
+    size = len(os.fsencode(path))
+    if size <= LONGEST_EVERYWHERE:
+        return False
+    from meantime.system.platform import LONGEST_SOCKET, names_long_sockets
+
+    return size > LONGEST_SOCKET and not names_long_sockets()
 
 
 def home(environ: Mapping[str, str] = os.environ) -> Home:

@@ -7,20 +7,19 @@ Standard library only.
 from __future__ import annotations
 
 import os
-import select
 import signal
 import socket
-import struct
 import time
 from pathlib import Path
 from typing import NamedTuple
+
+from meantime.system import platform
 
 from .daemon_autostart import PAUSE, answers
 from .home import Home, reach
 
 PATIENCE = 60.0  # seconds for another daemon that has the ledger to answer
 READY = "ready"  # what a new leader tells the one who started it
-LOCKS = Path("/proc/locks")
 DAEMON = "meantime.app.daemon"  # in the command line of every daemon
 
 
@@ -44,21 +43,8 @@ def owner(home: Home) -> OwnerProcess | None:
 
 def holder(ledger: Path) -> OwnerProcess | None:
     """None where nobody holds it. Only looks: taking the lock to see could turn a daemon away."""
-    path = Path(f"{ledger}.lock")
-    try:
-        number = os.stat(path).st_ino
-        locks = LOCKS.read_text().splitlines()
-    except OSError:
-        return None
-    for line in locks:
-        words = line.split()
-        # "1: FLOCK ADVISORY WRITE 3028 fe:00:2146376 0 EOF"; who waits has an arrow in second place
-        if words[1] != "FLOCK" or words[5].rpartition(":")[2] != str(number):
-            continue
-        pid = int(words[4])
-        if _has_open(pid, path):
-            return OwnerProcess(pid, _command(pid))
-    return None
+    pid = platform.lock_holder(f"{ledger}.lock")
+    return OwnerProcess(pid, _command(pid)) if pid else None
 
 
 def listener(home: Home, wait: float = 5.0) -> int:
@@ -67,11 +53,13 @@ def listener(home: Home, wait: float = 5.0) -> int:
         talk.settimeout(wait)
         try:
             reach(talk, home.http_socket)
-            noted = talk.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+            pid, user = platform.peer_credentials(talk)
         except OSError:
             return 0
-    pid, user, _ = struct.unpack("3i", noted)
-    return pid if user == os.getuid() else 0
+    if not platform.KNOWS_PEERS:  # the owner of the ledger listens, if anybody does
+        found = owner(home)
+        return found.pid if found is not None else 0
+    return pid or 0 if user == os.getuid() else 0
 
 
 def served_by_another(home: Home, wait: float = PATIENCE) -> str | None:
@@ -95,51 +83,21 @@ def served_by_another(home: Home, wait: float = PATIENCE) -> str | None:
 def terminate(home: Home, pid: int, number: signal.Signals, wait: float) -> bool:
     """True when that process is gone. Nobody else is ever signalled, should it end on its own meanwhile."""
     try:
-        handle = os.pidfd_open(pid)
+        handle = platform.ProcessHandle(pid)
     except ProcessLookupError:
         return True
     try:
         found = owner(home)  # only now is the pid known to be the one that we have in hand
         if found is None or found.pid != pid:
             return True
-        signal.pidfd_send_signal(handle, number)
-        return _has_ended(handle, wait)
+        handle.send(number)
+        return handle.has_ended(wait)
     except ProcessLookupError:
         return True
     finally:
-        os.close(handle)
-
-
-def _has_ended(handle: int, wait: float) -> bool:
-    until = time.monotonic() + wait
-    looking = select.poll()
-    looking.register(handle, select.POLLIN)
-    while (left := until - time.monotonic()) > 0:
-        if looking.poll(left * 1000):
-            return True
-    return False
-
-
-def _has_open(pid: int, path: Path) -> bool:
-    """Numbers of files repeat between disks: so we look what the process really holds."""
-    folder = f"/proc/{pid}/fd"
-    try:
-        return any(_is_same(f"{folder}/{name}", path) for name in os.listdir(folder))
-    except OSError:
-        return False
-
-
-def _is_same(one: str, path: Path) -> bool:
-    try:
-        return os.path.samefile(one, path)
-    except OSError:
-        return False
+        handle.close()
 
 
 def _command(pid: int) -> str:
-    try:
-        said = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return ""
-    text = said.replace(b"\0", b" ").decode("utf-8", "replace")
+    text = platform.command_line(pid).replace(b"\0", b" ").decode("utf-8", "replace")
     return " ".join("".join(one if one.isprintable() else " " for one in text).split())  # in one line

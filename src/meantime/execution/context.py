@@ -6,7 +6,7 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Protocol, cast
 
 from msgspec.structs import replace
 
@@ -39,6 +39,12 @@ class OwnerPort(Protocol):
     def withdraw(self, question: str, reply: Reply | None) -> None: ...
 
     async def notify(self, text: str) -> str: ...
+
+
+class LedgerPort(OwnerPort, Protocol):
+    """The same in the process that has the ledger."""
+
+    async def notify_once(self, number: int, text: str) -> str: ...
 
 
 class WorkContext:
@@ -213,6 +219,9 @@ class WorkContext:
         self.said, self.emitted = said, emitted
         self.session = session or self.session
         self._say(now=new_session)
+
+    async def relay_event(self, number: int, text: str) -> str:
+        return await cast("LedgerPort", self._asks).notify_once(number, text)
 
     def running_for(self, seconds: float) -> None:
         self._aged(self.task_id, seconds)

@@ -18,6 +18,7 @@ from meantime.kernel.limits import Limits
 from meantime.kernel.model import Ending, InlineLimits, Json, Task, Work
 from meantime.kernel.work import Order, check_meta
 from meantime.ports.owner import Catalog
+from meantime.ports.reminders import Reminders
 from meantime.ports.store import Query
 from meantime.ports.tasks import Answer, Options, Tasks
 
@@ -155,7 +156,7 @@ def _verbs(port: type) -> dict[str, VerbMessages]:
 
 
 CATALOG_VERBS = _verbs(Catalog)
-VERBS = {**_verbs(Tasks), **CATALOG_VERBS}
+VERBS = {**_verbs(Tasks), **_verbs(Reminders), **CATALOG_VERBS}
 
 
 def to_wire_order(order: Order) -> WireOrder:

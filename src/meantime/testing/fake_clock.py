@@ -7,6 +7,8 @@ import heapq
 import time
 from collections.abc import Callable
 
+from meantime.kernel.due_times import Uptime
+
 MOST_ROUNDS = 10_000  # of the loop in one settling: work that never comes to rest is not waited for
 
 
@@ -35,6 +37,8 @@ class FakeClock:
     def __init__(self, start: float = 1_700_000_000.0, *, quiet: float = 0.0) -> None:
         self._wall = start
         self._monotonic = 0.0
+        self._slept = 0.0
+        self.boot = "boot-1"  # another one is another start of the machine
         self._quiet = quiet
         self._alarms: list[tuple[float, int, FakeAlarm]] = []
         self._made = 0  # breaks ties: alarms of one moment ring in the order in which they were set
@@ -44,6 +48,9 @@ class FakeClock:
 
     def monotonic(self) -> float:
         return self._monotonic
+
+    def uptime(self) -> Uptime:
+        return Uptime(self.boot, self._monotonic + self._slept)
 
     def call_later(self, seconds: float, callback: Callable[[], object]) -> FakeAlarm:
         alarm = FakeAlarm(self._monotonic + max(0.0, seconds), callback)
@@ -57,6 +64,11 @@ class FakeClock:
     def jump(self, seconds: float) -> None:
         """Moves the wall clock only, back or forth, as a person or NTP would."""
         self._wall += seconds
+
+    def sleep(self, seconds: float) -> None:
+        """The machine sleeps: time goes on, except that of the monotonic clock, by which alarms ring."""
+        self._wall += seconds
+        self._slept += seconds
 
     @property
     def due_in(self) -> list[float]:

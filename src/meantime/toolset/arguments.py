@@ -4,7 +4,8 @@ an error, because it would be ignored silently.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -34,9 +35,13 @@ def tool(
     starts: bool = False,
     cancels: bool = False,
     enums: dict[str, tuple[str, ...]] | None = None,
+    without: Sequence[str] = (),
 ) -> Tool:
-    """A Tool whose schema is that of `takes`. `enums` lists the values that a parameter can have today."""
+    """A Tool whose schema is that of `takes`. `enums` lists the values that a parameter can have today;
+    `without`, the parameters that are refused today."""
     known = schema(takes)
+    for parameter in without:
+        del known["properties"][parameter]
     for parameter, values in (enums or {}).items():
         if values:
             known["properties"][parameter]["enum"] = list(values)
@@ -57,12 +62,20 @@ def schema(kind: type[Struct]) -> dict[str, Any]:
     """As a tool carries it: one object, without references; what must be given comes first. Models pay for
     it with every question, so it leaves out what they do without: null, a default that is empty, a text of
     at least one character. Arguments from a model are checked all the same."""
+    return msgspec.json.decode(_schema_json(kind))
+
+
+@lru_cache(256)
+def _schema_json(kind: type[Struct]) -> bytes:
+    """Made once: a model's tools are declared with every turn, and a caller may change what it gets."""
     found = msgspec.json.schema(kind)["$defs"][kind.__name__]
     required: list[str] = found.get("required", [])
     names = [*required, *(name for name in found["properties"] if name not in required)]
     properties = {name: _lean(found["properties"][name]) for name in names}
     wanted = {"required": required} if required else {}
-    return {"type": "object", "properties": properties, **wanted, "additionalProperties": False}
+    return msgspec.json.encode(
+        {"type": "object", "properties": properties, **wanted, "additionalProperties": False}
+    )
 
 
 def _lean(one: dict[str, Any]) -> dict[str, Any]:

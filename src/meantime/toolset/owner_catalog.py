@@ -19,6 +19,7 @@ class OwnerCatalog:
         self.tool, self.command = owner.tool, owner.command
 
     commands = True
+    plain_commands = True
 
     async def agents(self) -> Mapping[str, str] | None:
         about = self._owner.about()

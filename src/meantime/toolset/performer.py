@@ -22,6 +22,7 @@ from meantime.kernel.limits import NO_LIMIT
 from meantime.kernel.lines import Line
 from meantime.kernel.model import Chunk, InlineLimits, Task
 from meantime.kernel.notice_sources import notice_id
+from meantime.kernel.watches import KIND, Watch
 from meantime.kernel.work import Agent, Order
 from meantime.ports import asks
 from meantime.ports.asks import Answer, Ask, Starting
@@ -35,6 +36,7 @@ BEAT = 15.0  # seconds: a host may cut off a call that says nothing for longer
 MOST_LISTED, MOST_READ = 200, 64_000
 NO_AGENTS = "There are none here: name one with [agents.NAME] in the configuration."
 LONGEST = 600.0  # seconds of one wait
+AS_OWNER = ("command", "file")  # what a watch looks at with the owner's rights, outside of any sandbox
 OPEN_NOTICES = ("unread", "leased", "parked")
 Beat = Callable[[float, float, str], Awaitable[None]]
 
@@ -81,6 +83,7 @@ class Performer:
             asks.Respond: self._respond,
             asks.Read: self._read,
             asks.List: self._list,
+            asks.CancelSchedule: self._cancel_schedule,
             asks.Wait: self._wait,
             asks.Cancel: self._cancel,
             asks.CancelAll: self._cancel_all,
@@ -94,6 +97,8 @@ class Performer:
         ask what only its own words need: it is performed as what it is made of."""
         if isinstance(ask, Starting):
             return await self._start(ask, origin)
+        if isinstance(ask, asks.SetReminder):
+            return await self._remind(ask, origin.get("tool_call_id"))
         doing = next(self._doing[kind] for kind in type(ask).__mro__ if kind in self._doing)
         if isinstance(ask, asks.Read | asks.Wait):
             return await doing(ask, beat)
@@ -115,7 +120,17 @@ class Performer:
     async def _begin(self, ask: Starting, options: Options) -> Task:
         if isinstance(ask, asks.StartTool):
             return await self._works.start_tool(self._thread, ask.name, ask.arguments, options)
+        if isinstance(ask, asks.StartWatch):
+            ask = await self._own_watch(ask)
         return await self._tasks.start(self._thread, self._order(ask), options)
+
+    async def _own_watch(self, ask: asks.StartWatch) -> asks.StartWatch:
+        """An agent watches the tasks of its own conversation, and no other's."""
+        ref = ask.watch.get("log")
+        if ref is None:
+            return ask
+        task = await self._tasks.get(ref, self._thread)
+        return structs.replace(ask, watch={**ask.watch, "log": task.id})
 
     async def _check_agent(self, ask: Starting) -> None:
         """A schema names those that may be started, and a model may call another all the same."""
@@ -171,8 +186,19 @@ class Performer:
     def _order(self, ask: Starting) -> Order:
         if isinstance(ask, asks.StartAgent):
             return Agent(ask.agent, ask.prompt, **ask.input).order()
+        if isinstance(ask, asks.StartWatch):
+            return self._watch(Watch(**ask.watch))
         command = cast("asks.StartCommand", ask)
         return self._works.command(command.command, cwd=command.cwd, open_stdin=command.stdin)
+
+    def _watch(self, watch: Watch) -> Order:
+        if watch.spec.source in AS_OWNER and not self._works.plain_commands:
+            raise InvalidInput(
+                f"A {watch.spec.source} cannot be watched here: it would be with the rights of the owner.",
+                hint="Start a command, and watch its output by its id.",
+                code="not_watchable",
+            )
+        return watch.order()
 
     async def _resume(self, ask: asks.Resume) -> Answer:
         task = await self._tasks.get(ask.ref, self._thread)
@@ -190,6 +216,16 @@ class Performer:
 
     async def _respond(self, ask: asks.Respond, by: str) -> Answer:
         return self._about(await self._tasks.answer(ask.ref, self._thread, ask.text, by=by))
+
+    async def _remind(self, ask: asks.SetReminder, tool_call_id: str | None) -> Answer:
+        schedule = await self._tasks.remind(
+            self._thread, ask.text, at=ask.at, delay=ask.delay, tool_call_id=tool_call_id
+        )
+        return Answer(now=self._tasks.now(), schedules=[schedule])
+
+    async def _cancel_schedule(self, ask: asks.CancelSchedule) -> Answer:
+        gone = await self._tasks.cancel_schedule(ask.id, self._thread)
+        return Answer(now=self._tasks.now(), schedules=[gone])
 
     # -- looking
 
@@ -237,7 +273,8 @@ class Performer:
             found = await self._tasks.list(self._thread, ask.statuses, batch=ask.batch, limit=ask.limit)
         wanted = ask.meta.items()
         kept = [task for task in self._listed(found) if all(task.meta.get(key) == one for key, one in wanted)]
-        return Answer(now=self._tasks.now(), tasks=kept)
+        coming = await self._tasks.schedules(self._thread, limit=ask.limit) if ask.schedules else ()
+        return Answer(now=self._tasks.now(), tasks=kept, schedules=coming)
 
     def _listed(self, tasks: Sequence[Task]) -> list[Task]:
         """The ended tasks that the policy lists."""
@@ -262,7 +299,8 @@ class Performer:
     async def _wait(self, ask: asks.Wait, beat: Beat) -> Answer:
         ids = list(ask.refs)
         if not ids:
-            ids = [task.id for task in await self._tasks.list(self._thread, ACTIVE, limit=MOST_LISTED)]
+            active = await self._tasks.list(self._thread, ACTIVE, limit=MOST_LISTED)
+            ids = [task.id for task in active if task.work.kind != KIND]  # a watch may never end
         if not ids:
             return Answer(now=self._tasks.now())
         return Answer(now=self._tasks.now(), tasks=await self._waited(ids, ask.until, ask.seconds, beat))

@@ -110,6 +110,7 @@ class Toolset:
             purposes=dict(agents or {}),
             tools=tuple(await self._works.registered_tools()),
             commands=self._works.commands,
+            plain_commands=self._works.plain_commands,
             background=self._background and self._may_start(),
             cancel=self._cancel and self.dialect.policy.model_cancels,
         )

@@ -24,6 +24,12 @@ class Works(Catalog, Protocol):
     @property
     def commands(self) -> bool: ...
 
+    @property
+    def plain_commands(self) -> bool:
+        """Whether commands run as the owner itself runs them. Only there may a watch run a command, or read
+        a file: it does so as the owner."""
+        ...
+
     async def server_tools(self) -> Sequence[str]:
         """The tools of the MCP servers that the owner has, as "server/tool". The servers are asked, which may
         start them: so these are not offered, and only looked for when somebody asks."""
@@ -55,6 +61,10 @@ class GivenWorks:
     @property
     def commands(self) -> bool:
         return self._commands is not None
+
+    @property
+    def plain_commands(self) -> bool:
+        return getattr(self._commands, "__dict__", {}).get("_runs_plainly") is True
 
     async def agents(self) -> Mapping[str, str] | None:
         return self._agents

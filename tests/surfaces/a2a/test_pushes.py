@@ -52,6 +52,16 @@ async def test_a_webhook_is_told_of_a_question_and_of_the_ending_once(site: Site
     assert len(webhook.got) == 2
 
 
+async def test_a_configuration_that_comes_with_each_message_is_one(site: Site, webhook: Webhook):
+    given = with_push("may I?", webhook, token="secret")
+    task = (await result(site, "SendMessage", given))["task"]
+    assert await told(webhook, 1) == ["TASK_STATE_INPUT_REQUIRED"]
+    again = {**saying("allow", taskId=task["id"]), "configuration": given["configuration"]}
+    await result(site, "SendMessage", again)
+    await forgotten(site.door._settings.folder)
+    assert await told(webhook, 2) == ["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_COMPLETED"]
+
+
 async def test_configurations_are_listed_found_and_deleted(site: Site, webhook: Webhook):
     task = (await result(site, "SendMessage", saying("slow", at_once=True)))["task"]["id"]
     made = await result(site, "CreateTaskPushNotificationConfig", {"taskId": task, "url": webhook.url})
@@ -93,8 +103,9 @@ async def test_addresses_and_numbers_of_webhooks_have_limits(site: Site, webhook
     for url in ("", "ftp://x/", "http://", "http://x:99999999/", "http://a b/", "http://x/\r\nHost: y"):
         found = await call(site, "CreateTaskPushNotificationConfig", {"taskId": task, "url": url})
         assert found["error"]["code"] == -32602, url
-    for _ in range(push_sender.MOST_OF_TASK):
-        await result(site, "CreateTaskPushNotificationConfig", {"taskId": task, "url": webhook.url})
+    for number in range(push_sender.MOST_OF_TASK):
+        url = f"{webhook.url}?{number}"  # the same one twice would be one
+        await result(site, "CreateTaskPushNotificationConfig", {"taskId": task, "url": url})
     full = await call(site, "CreateTaskPushNotificationConfig", {"taskId": task, "url": webhook.url})
     assert (full["error"]["code"], "too many" in full["error"]["message"]) == (-32004, True)
 

@@ -27,6 +27,15 @@ def test_a_notice_is_unread_then_leased_then_told(person: Desk, tabs: Tabs) -> N
     expect(page.locator(".notice", has_text="comes next")).to_have_attribute("data-state", "unread")
 
 
+def test_a_reminder_is_in_the_line_and_leads_to_no_task(person: Desk, tabs: Tabs) -> None:
+    person.post("/v1/threads/reminded/schedules", {"text": "look at the deploy", "delay": 0})
+    page = tabs.enter(person.link("/threads/reminded"))
+    notice = page.locator(".notice", has_text="look at the deploy")
+    expect(notice).to_have_attribute("data-state", "unread")
+    expect(notice).to_contain_text("alarm")
+    expect(notice.locator("a")).to_have_count(0)
+
+
 @pytest.mark.slow
 def test_a_parked_notice_says_why_and_is_delivered_again(person: Desk, tabs: Tabs) -> None:
     person.until(person.hand_off("true", "could not be told", thread="deaf"), "completed")

@@ -24,7 +24,7 @@ JSON = {"Content-Type": "application/json"}
 @pytest.mark.parametrize(
     ("body", "code", "names"),
     [
-        (b"", "invalid_input", "command, tool and agent"),
+        (b"", "invalid_input", "command, tool, agent and watch"),
         (b"{", "invalid_json", "JSON"),
         (b"nonsense", "invalid_json", "JSON"),
         (b'{"command": "\xff"}', "invalid_json", "JSON"),

@@ -55,6 +55,8 @@ POST /v1/tokens/none/revoke       GET  /v1/codes                    POST /v1/acc
 GET  /v1/tasks/mine/timeline      GET  /v1/tasks/theirs/timeline    GET  /v1/tasks/mine/messages
 GET  /v1/tasks/theirs/messages    POST /v1/tasks/bulk               GET  /v1/tasks/bulk
 POST /v1/unknown                  GET  /v1/tasks/mine/cancel        POST /v1/stats
+GET  /v1/schedules                POST /v1/threads/conv-1/schedules POST /v1/threads/other/schedules
+POST /v1/schedules/none/cancel
 """
 _WORDS = ROUTES.split()
 READS = [(m, p) for m, p in zip(_WORDS[::2], _WORDS[1::2], strict=True) if m == "GET"]
@@ -103,6 +105,9 @@ FULL = {
     "POST /v1/access": 405,
     "POST /v1/codes": 201,
     "POST /v1/codes/exchange": 400,  # no code
+    "POST /v1/threads/conv-1/schedules": 400,  # no text
+    "POST /v1/threads/other/schedules": 400,
+    "POST /v1/schedules/none/cancel": 404,
     "POST /v1/tokens": 400,  # no name
     "POST /v1/tokens/none/revoke": 404,
 }
@@ -128,6 +133,7 @@ BOUND = {
     "POST /v1/threads/other/turns": 404,
     "POST /v1/threads/other/tell": 404,
     "POST /v1/threads/other/unpark": 404,
+    "POST /v1/threads/other/schedules": 404,
     **dict.fromkeys((f"POST {p}" for _, p in WRITES if "{theirs}" in p), 404),
     **OWNERS,
 }
@@ -305,6 +311,7 @@ async def test_the_table_has_every_route(both: tuple[HttpDoor, Path]):
         "{turn}": "{theirs}",
         "/servers/{name}": "/servers/none",
         "/tokens/{token}": "/tokens/none",
+        "/schedules/{id}": "/schedules/none",
     }
     for path, endpoint in routes.items():
         for pattern, example in names.items():

@@ -52,7 +52,7 @@ async def test_a_task_is_a_full_object_with_the_seeds_names(http: httpx.AsyncCli
         "error": None, "id": handle.id, "kind": "agent", "state": "completed", "parentTaskID": None,
         "toolCallID": None, "duration": 0, "resultTruncated": False, "outputFile": None, "errorDetail": None,
         "exitCode": None, "restartable": True, "question": None, "followUp": None,
-        "place": None, "worker": None,
+        "place": None, "worker": None, "notBefore": None,
     }  # fmt: skip
     assert task["progress"]["toolCalls"] == 3
     assert task["progress"]["toolCallsByName"] == {"read": 2, "grep": 1}

@@ -15,9 +15,9 @@ import httpx
 import pytest
 
 from meantime import Call, InvalidInput, Meantime, Thread
-from meantime.link.unix_address import LONGEST
 from meantime.surfaces.http import client_limits, routes
 from meantime.surfaces.unix_socket import bind_unix
+from meantime.system.platform import LONGEST_SOCKET
 from meantime.testing import FakeClock
 from runtimes import runtime_of
 
@@ -165,7 +165,7 @@ def test_a_file_that_is_no_socket_stays(places: Path):
 
 async def test_a_long_path_works(open_door: OpenDoor, places: Path):
     path = places / ("d" * 90) / ("e" * 90) / "http.sock"
-    assert len(os.fsencode(path)) > LONGEST
+    assert len(os.fsencode(path)) > LONGEST_SOCKET
     door = await open_door(socket=path)
     folder = os.open(path.parent, os.O_RDONLY)
     async with over_socket(Path(f"/proc/self/fd/{folder}/http.sock")) as local:

@@ -366,7 +366,7 @@ async def test_notices_that_are_not_told_yet(write: httpx.AsyncClient, tasks: No
 async def test_info_says_what_there_is(write: httpx.AsyncClient, door: HttpDoor, mt: Meantime):
     info = (await write.get("/v1/info")).json()
     assert (info["name"], info["url"], info["version"]) == ("meantime", door.url, "0.1.0")
-    assert info["runners"] == ["agent", "call", "shell", "tool"]
+    assert info["runners"] == ["agent", "call", "shell", "tool", "watch"]
     assert (info["ledger"], info["durability"], info["degraded"]) == ("", "memory", False)
     assert (info["hosts"], info["executors"], info["clients"]) == ([], [], 0)
 

@@ -24,8 +24,8 @@ from meantime import Meantime
 from meantime.app.ledger_owner import LedgerOwner
 from meantime.dialects import names
 from meantime.surfaces.mcp.client_conversation import ClientConversation
-from meantime.surfaces.mcp.client_sessions import ClientSessions
-from meantime.surfaces.mcp.client_thread import ClientThread, instructions
+from meantime.surfaces.mcp.client_sessions import ClientSessions, ClientThread
+from meantime.surfaces.mcp.client_thread import instructions
 from meantime.surfaces.mcp.handshake import CAPABILITIES, CLIENT, NEWEST, OLDER, VERSION, Handshake
 from meantime.surfaces.mcp.stdio_server import StdioTransport
 from meantime.testing import FakeSessionRunner, Reply

@@ -15,8 +15,7 @@ from meantime import Meantime, Shell
 from meantime.app.ledger_owner import LedgerOwner
 from meantime.surfaces.mcp import client_sessions
 from meantime.surfaces.mcp.client_conversation import ClientConversation
-from meantime.surfaces.mcp.client_sessions import ClientSessions
-from meantime.surfaces.mcp.client_thread import ClientThread
+from meantime.surfaces.mcp.client_sessions import ClientSessions, ClientThread
 from meantime.toolset.owner_catalog import OwnerCatalog
 
 from .conftest import PATIENCE, until_async

@@ -26,7 +26,7 @@ async def test_they_are_few_and_tell_the_model_not_to_poll(client: Client, monke
     for name in list(REGISTRY):  # other tests' functions
         monkeypatch.delitem(REGISTRY, name)
     tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert list(tools) == ["start", "output", "list", "wait", "cancel", "send"]
+    assert list(tools) == ["start", "watch", "remind", "output", "list", "wait", "cancel", "send"]
     for name in ("start", "output", "list"):
         assert "poll" in (tools[name].description or "")
     for tool in tools.values():
@@ -35,6 +35,26 @@ async def test_they_are_few_and_tell_the_model_not_to_poll(client: Client, monke
         assert "$ref" not in str(tool.input_schema)
     assert tools["start"].input_schema["required"] == ["command"]
     assert "Never poll" in (client.instructions or "")
+
+
+async def test_a_reminder_is_listed_cancelled_and_told(client: Client):
+    said = texts(await client.call_tool("remind", {"text": "look at it", "delay": 600}))[0]
+    (id,) = re.findall(r"s_\w{10}", said)
+    assert "in 10m 0s: look at it" in said
+    assert id in texts(await client.call_tool("list", {}))[0]
+    assert texts(await client.call_tool("cancel", {"id": id})) == [f"Cancelled the reminder {id}."]
+    assert id not in texts(await client.call_tool("list", {}))[0]
+    assert "in 1s: x" in texts(await client.call_tool("remind", {"text": "x", "delay": 1}))[0]
+    soon = texts(await client.call_tool("remind", {"text": "stand up", "delay": 0}))[0]
+    (id,) = re.findall(r"s_\w{10}", soon)
+
+    async def is_told() -> bool:
+        found = texts(await client.call_tool("list", {}))
+        return any(f'<task-notification id="{id}.1"/>' in text for text in found)
+
+    await until_async(is_told)
+    refused = await client.call_tool("remind", {"text": "x"})
+    assert "at= or delay=" in texts(refused)[0]
 
 
 async def test_a_command_and_its_output(client: Client, tmp_path: Path):

@@ -75,7 +75,7 @@ async def test_a_client_tells_nothing_to_another_users_owner(
     owner: Meantime, path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Whoever lays a socket where ours is looked for would get our commands, and our environment."""
-    monkeypatch.setattr("meantime.client.owner_connection.credentials", lambda _: (1, 12345))
+    monkeypatch.setattr("meantime.client.owner_connection.peer_credentials", lambda _: (1, 12345))
     with pytest.raises(Refused, match="served by user 12345") as caught:
         await Meantime.connect(path)
     assert caught.value.code == "other_user"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from . import agent_checks, home_checks, machine_checks, worker_checks
+from . import agent_checks, home_checks, machine_checks, platform_checks, worker_checks
 from .check_row import BAD, OK, WARN, CheckRow, Patient
 
 __all__ = ["BAD", "CHECKS", "OK", "WARN", "CheckRow", "Patient", "examine"]
@@ -14,7 +14,10 @@ CHECKS: tuple[Callable[[Patient], Iterator[CheckRow]], ...] = (
     machine_checks.sqlite,
     machine_checks.extras,
     machine_checks.mcp,
+    machine_checks.watch,
     machine_checks.kernel,
+    platform_checks.path,
+    platform_checks.wsl,
     home_checks.folder,
     home_checks.config,
     agent_checks.agents,

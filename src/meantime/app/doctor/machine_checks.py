@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import resource
@@ -14,17 +15,17 @@ from importlib.metadata import version
 from pathlib import Path
 
 from meantime import __version__
-from meantime.daemon.owner_process import LOCKS
 from meantime.kernel.errors import MeantimeError
-from meantime.runners.shell.cgroup import check as check_cgroup
+from meantime.runners.shell.process_limit import check as check_cgroup
 from meantime.surfaces.install.agent_configs import AGENTS, Place
 from meantime.surfaces.terminal.errors import CliError
+from meantime.system import platform
 
 from .check_row import BAD, OK, WARN, CheckRow, Patient
 
 WAL_RESET_MENDED = (3, 51, 3)
 NEEDED = ("starlette", "uvicorn", "click")
-FASTER = ("uvloop", "httptools")
+FASTER = ("httptools",)
 LITTLE, TOO_LITTLE = 1_000_000_000, 50_000_000  # bytes of free disk
 DESCRIPTORS = 1024
 OLDEST, NEWEST = 1_750_000_000, 4_100_000_000  # seconds: no clock that is set shows another time
@@ -66,6 +67,18 @@ def mcp(patient: Patient) -> Iterator[CheckRow]:
         yield CheckRow("mcp", OK, "not installed; only MCP needs it: pip install 'meantime[mcp]'")
 
 
+def watch(patient: Patient) -> Iterator[CheckRow]:
+    try:
+        importlib.import_module("re2")
+        yield CheckRow("watch", OK, "re2, for expressions of watches")
+    except ModuleNotFoundError:
+        needed = "only expressions of watches need it: pip install 'meantime[watch]'"
+        yield CheckRow("watch", OK, f"re2 is not installed; {needed}")
+    except ImportError as problem:
+        todo = "Install it again: pip install --force-reinstall google-re2"
+        yield CheckRow("watch", WARN, f"re2 cannot be loaded: {problem}", todo)
+
+
 def _installed(patient: Patient) -> Iterator[str]:
     """The agents from whose configuration `meantime install --uninstall` would take something."""
     user = Path(patient.environ.get("HOME") or os.path.expanduser("~"))
@@ -77,19 +90,10 @@ def _installed(patient: Patient) -> Iterator[str]:
 
 
 def kernel(patient: Patient) -> Iterator[CheckRow]:
-    lacks: list[str] = []
-    if not os.access("/proc/self/stat", os.R_OK) or not os.access(LOCKS, os.R_OK):
-        lacks.append("/proc (who owns what)")
-    try:
-        os.close(os.pidfd_open(os.getpid()))
-    except (OSError, AttributeError):
-        lacks.append("pidfd (signals that cannot meet a stranger)")
-    if lacks:
-        yield CheckRow(
-            "kernel", BAD, f"lacks {', '.join(lacks)}", "Meantime needs Linux 5.4 or newer with /proc."
-        )
+    if lacks := platform.missing_calls():
+        yield CheckRow("kernel", BAD, f"lacks {', '.join(lacks)}", platform.NEEDED_SYSTEM)
     else:
-        yield CheckRow("kernel", OK, "/proc, pidfd")
+        yield CheckRow("kernel", OK, platform.USED_CALLS)
     try:
         check_cgroup()
         yield CheckRow("cgroup", OK, "the number of a command's processes can be limited")

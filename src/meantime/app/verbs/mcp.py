@@ -56,7 +56,7 @@ def command(
     if wrap:
         from meantime.app.wrap_startup import serve as serve_wrap
 
-        return serve_wrap(server, own, said, threshold, headers, prefix)
+        return serve_wrap(server, own, said, threshold, headers, prefix, by_session)
     if server or prefix or threshold is not None or headers is not None:
         raise CliError("A server is given, but --wrap is not.", "Write: meantime mcp --wrap SERVER", USAGE)
     from meantime.app.mcp_startup import begin

@@ -69,8 +69,8 @@ def _rows(home: Home, health: Any, info: Any, stats: Any) -> list[tuple[str, str
         ("notices", f"{untold} untold · {notices.get('parked', 0)} parked · {notices.get('told', 0)} told"),
         ("limits", _limits(info.get("limits"))),
         ("agents", ", ".join(one["name"] for one in info.get("agents", []))),
-        ("clients", _clients(info)),
-        ("workers", _workers(info, stats.get("workers") or {})),
+        ("clients", clients_row(info)),
+        ("workers", workers_row(info, stats.get("workers") or {})),
     ]  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def _limits(limits: dict[str, Any] | None) -> str:
     return f"{own} per thread and kind · {total} in all, then {limits['onLimit']}"
 
 
-def _workers(info: dict[str, Any], counts: dict[str, int]) -> str:
+def workers_row(info: dict[str, Any], counts: dict[str, int]) -> str:
     if not counts:
         return ""
     up = "carrier up" if counts.get("carrier_up") else "the carrier is down: see `meantime doctor`"
@@ -94,18 +94,22 @@ def _workers(info: dict[str, Any], counts: dict[str, int]) -> str:
         {one["version"] for one in info.get("workers", []) if one["version"] != info["version"]}
     )
     other = [f"of other versions: {', '.join(versions)}"] if versions else []
-    there = f"{len(info.get('workers', []))} workers"
+    there = _counted(len(info.get("workers", [])), "worker")
     lost = sum(count for name, count in counts.items() if name.startswith("lost_"))
     said = [
-        f"{counts.get('unclaimed', 0)} offers unclaimed",
+        f"{_counted(counts.get('unclaimed', 0), 'offer')} unclaimed",
         *([f"the oldest for {task_format.span(age)}"] if (age := counts.get("unclaimed_age")) else []),
-        *([f"{lost} runs lost"] if lost else []),
+        *([f"{_counted(lost, 'run')} lost"] if lost else []),
         up,
     ]
     unmet = [f"{one['waiting']} wait: {plain(one['reason'])}" for one in info.get("unmet", [])]
     return "\n          ".join([" · ".join([there, *said, *other]), *unmet])
 
 
-def _clients(info: dict[str, Any]) -> str:
-    said = [f"{len(info.get('hosts', []))} hosts", f"{len(info.get('executors', []))} executors"]
+def clients_row(info: dict[str, Any]) -> str:
+    said = [_counted(len(info.get(f"{name}s", [])), name) for name in ("host", "executor")]
     return " · ".join([*said, f"{info.get('clients', 0)} watching"])
+
+
+def _counted(count: int, name: str) -> str:
+    return f"{count} {name}" if count == 1 else f"{count} {name}s"

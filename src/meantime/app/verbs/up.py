@@ -11,10 +11,12 @@ from meantime.surfaces.cli.parameter_types import Number
 from meantime.surfaces.cli.verb import as_json, daemon, option, say_json, verb
 from meantime.surfaces.terminal.errors import FAILED, NO_DAEMON, USAGE, CliError
 from meantime.surfaces.terminal.std_streams import echo
+from meantime.system.process_marks import unmarked
 
 
 @verb("up", starts=False)
 @option("--foreground", is_flag=True, help="Stay here and log to stderr, for a service manager.")
+@option("--log-file", is_flag=True, help="With --foreground: log to daemon.log in the home instead.")
 @option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="For this daemon: http.port=6000.")
 @option("--carrier", metavar="URL", help="Have workers: nats://…, tls://…, postgres://… or local.")
 @option("--listen", metavar="ADDR[:PORT]", help="With --carrier local: serve workers of other machines.")
@@ -22,6 +24,7 @@ from meantime.surfaces.terminal.std_streams import echo
 @as_json
 def command(
     foreground: bool,
+    log_file: bool,
     settings: tuple[str, ...],
     carrier: str | None,
     listen: str | None,
@@ -45,7 +48,8 @@ def command(
     os.environ.update(variables)
     if foreground:
         program = [sys.executable, "-P", "-m", "meantime.app.daemon", "--foreground"]
-        os.execv(sys.executable, program)
+        program += ["--log-file"] if log_file else []
+        os.execve(sys.executable, program, unmarked(os.environ))
     try:
         ensure(home, wait=wait)
     except NoDaemon as problem:

@@ -79,6 +79,11 @@ async def _live(home: Home, given: WorkerSection, join: str | None, *, no_run: b
     LOG.info(
         "Worker %s takes work of pool %s: %s.", carrier.worker, given.pool, _may(given.tools, shell=shell)
     )
+    if not shell and not given.tools:
+        LOG.warning(
+            'It can perform nothing. Allow something in %s: [worker] shell = true, or tools = ["a_module"].',
+            home.config,
+        )
     try:
         await over.wait()
         LOG.info("Draining for at most %g s.", given.drain)

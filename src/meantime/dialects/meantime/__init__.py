@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from meantime.kernel.change import Disposition
+from meantime.kernel.due_times import time_of
+from meantime.kernel.durations import duration, iso
+from meantime.kernel.errors import InvalidInput
 from meantime.kernel.lifecycle import ACTIVE, ENDED, Status
 from meantime.kernel.model import Task
 from meantime.kernel.notices import canonical, payload_text
 from meantime.kernel.reminder import reminder
+from meantime.kernel.schedules import Schedule, is_schedule
 from meantime.ports import asks
 from meantime.ports.asks import Answer
 from meantime.ports.dialect import Command, Offer, Policy, Problem, Said, Standing, Tool
@@ -68,6 +73,12 @@ class Meantime:
             found.append(
                 tool("start", meantime_texts.START, meantime_arguments.Start, _start, _started, starts=True)
             )
+            text, without = meantime_texts.WATCH, ()
+            if not offer.plain_commands:
+                text, without = meantime_texts.WATCH_NO_COMMAND, ("file", "command", "cwd")
+            offered = [name for name in meantime_arguments.WATCHED if name not in without]
+            takes, ask = meantime_arguments.Watch, partial(_watch, offered=offered)
+            found.append(tool("watch", text, takes, ask, _watching, starts=True, without=without))
         if offer.tools:
             enums = {"name": offer.tools}
             found.append(
@@ -100,6 +111,9 @@ class Meantime:
                     "resume", meantime_texts.RESUME, meantime_arguments.Resume, _resume, _started, starts=True
                 )
             )
+        found.append(
+            tool("remind", meantime_texts.REMIND, meantime_arguments.Remind, _remind, _reminded, starts=True)
+        )
         return found
 
     def commands(self) -> Sequence[Command]:
@@ -129,6 +143,30 @@ def _start(given: meantime_arguments.Start) -> asks.StartCommand:
     return asks.StartCommand(command=given.command, cwd=given.cwd, stdin=given.stdin, **more)
 
 
+def _watch(given: meantime_arguments.Watch, offered: Sequence[str]) -> asks.StartWatch:
+    shared = (
+        "file",
+        "port",
+        "url",
+        "command",
+        "cwd",
+        "match",
+        "context",
+        "once",
+        "until",
+        "every",
+        "deadline",
+    )
+    named = [name for name in meantime_arguments.WATCHED if getattr(given, name) is not None]
+    if len(named) != 1:
+        raise InvalidInput(
+            f"A watch looks at one thing, not {len(named)}.",
+            hint=f"Give one of: {', '.join(offered)}.",
+        )
+    watch = {name: getattr(given, name) for name in shared}
+    return asks.StartWatch(watch={"log": given.id, **watch}, description=given.description)
+
+
 def _start_tool(given: meantime_arguments.StartTool) -> asks.StartTool:
     return asks.StartTool(name=given.name, arguments=given.arguments, **_told(given))
 
@@ -138,7 +176,12 @@ def _start_agent(given: meantime_arguments.StartAgent) -> asks.StartAgent:
 
 
 def _told(given: meantime_arguments.Starting) -> dict[str, Any]:
-    return {"timeout": given.timeout, "description": given.description, "batch": given.batch}
+    return {
+        "timeout": given.timeout,
+        "delay": given.delay,
+        "description": given.description,
+        "batch": given.batch,
+    }
 
 
 def _resume(given: meantime_arguments.Resume) -> asks.Resume:
@@ -151,14 +194,21 @@ def _read(given: meantime_arguments.Output) -> asks.Read:
 
 def _list(given: meantime_arguments.List) -> asks.List:
     statuses = {"active": ACTIVE, "ended": ENDED, "all": ACTIVE | ENDED}[given.status]
-    return asks.List(statuses=statuses, batch=given.batch, limit=given.limit)
+    coming = given.status != "ended" and given.batch is None
+    return asks.List(statuses=statuses, batch=given.batch, limit=given.limit, schedules=coming)
 
 
 def _wait(given: meantime_arguments.Wait) -> asks.Wait:
     return asks.Wait(refs=given.ids or (), until=given.until, seconds=given.seconds)
 
 
-def _cancel(given: meantime_arguments.Cancel) -> asks.Cancel:
+def _remind(given: meantime_arguments.Remind) -> asks.SetReminder:
+    return asks.SetReminder(text=given.text, delay=given.delay, at=time_of(given.at))
+
+
+def _cancel(given: meantime_arguments.Cancel) -> asks.Cancel | asks.CancelSchedule:
+    if is_schedule(given.id):
+        return asks.CancelSchedule(id=given.id)
     return asks.Cancel(ref=given.id, reason=given.reason)
 
 
@@ -174,9 +224,16 @@ def _respond(given: meantime_arguments.Answer) -> asks.Respond:
 
 
 def _started(ask: asks.Ask, answer: Answer) -> Said:
-    task = answer.task
+    return _under_way(answer.task, meantime_texts.STARTED)
+
+
+def _watching(ask: asks.StartWatch, answer: Answer) -> Said:
+    return _under_way(answer.task, meantime_texts.WATCHING)
+
+
+def _under_way(task: Task, told: str) -> Said:
     queued = " (queued)" if task.status is Status.QUEUED else ""
-    lines = [f"Started {task.id}{queued}: {meantime_texts.STARTED}", *task_text.reduced(task)]
+    lines = [f"Started {task.id}{queued}: {told}", *task_text.reduced(task)]
     return Said("\n".join(lines), data=_data(task))
 
 
@@ -197,8 +254,12 @@ def _output(ask: asks.Read, answer: Answer) -> Said:
 
 def _listed(ask: asks.List, answer: Answer) -> Said:
     nothing = "Nothing runs." if ask.statuses == ACTIVE else "There are no such tasks."
-    data = {"tasks": [_data(task) for task in answer.tasks]}
-    return Said(task_text.listed(answer.tasks, answer.now) or nothing, data=data)
+    data: dict[str, object] = {"tasks": [_data(task) for task in answer.tasks]}
+    lines = [task_text.listed(answer.tasks, answer.now) or nothing]
+    if answer.schedules:
+        lines += [_coming(one, answer.now) for one in answer.schedules]
+        data["reminders"] = [_schedule_data(one) for one in answer.schedules]
+    return Said("\n".join(lines), data=data)
 
 
 def _waited(ask: asks.Wait, answer: Answer) -> Said:
@@ -222,7 +283,21 @@ def _waited(ask: asks.Wait, answer: Answer) -> Said:
     return Said("\n".join(lines), reads=tuple(reads), data=data)
 
 
-def _cancelled(ask: asks.Cancel, answer: Answer) -> Said:
+def _reminded(ask: asks.SetReminder, answer: Answer) -> Said:
+    (schedule,) = answer.schedules
+    said = _coming(schedule, schedule.created_at)  # as it was asked for: a moment has passed since
+    return Said(f"{said}\n{meantime_texts.REMINDED}", data=_schedule_data(schedule))
+
+
+def _coming(schedule: Schedule, now: float) -> str:
+    wait = duration(max(0, round(schedule.due_at - now)))
+    return f"Reminder {schedule.id}, in {wait}: {schedule.title}"
+
+
+def _cancelled(ask: asks.Cancel | asks.CancelSchedule, answer: Answer) -> Said:
+    if answer.schedules:
+        schedule = answer.schedules[0]
+        return Said(f"Cancelled the reminder {schedule.id}.", data=_schedule_data(schedule))
     task = answer.task
     late = "\nIt had ended before." if Disposition.ALREADY_ENDED in answer.dispositions else ""
     text = f"{task_text.shown(task, answer.now)}{late}"
@@ -236,6 +311,10 @@ def _sent(ask: asks.Send, answer: Answer) -> Said:
 
 def _responded(ask: asks.Respond, answer: Answer) -> Said:
     return Said(f"Answered {task_text.line(answer.task, answer.now)}", data=_data(answer.task))
+
+
+def _schedule_data(schedule: Schedule) -> dict[str, object]:
+    return {"id": schedule.id, "state": schedule.state.value, "due": iso(schedule.due_at)}
 
 
 def _data(task: Task) -> dict[str, object]:

@@ -18,7 +18,15 @@ START_TOOL = f"Starts a registered tool in the background and returns its task i
 START_AGENT = (
     f"Starts an agent in the background, in a conversation of its own; returns its task id at once. {TOLD}"
 )
+_WATCH = (
+    "Watches one of {}, and tells you of matches or changes before anything ends, together if many. "
+    "Returns its task id at once; cancel stops it. Do not poll."
+)
+WATCH = _WATCH.format("id (a task's output), file, port, url or command")
+WATCH_NO_COMMAND = _WATCH.format("id (a task's output), port or url")
 RESUME = "Follows up with an agent whose task has ended, in its conversation. Returns at once; you are told."
+REMIND = "Tells you a text later, once, after a delay or at a time; wakes you if you are idle then."
+REMINDED = "You are told then. Go on with other work, or end your turn."
 OUTPUT = "Output of a task so far, or its result. Never waits. Do not poll with it."
 LIST = "This conversation's tasks, newest first. Do not poll with it."
 WAIT = "Blocks until tasks have ended, at most {seconds:g} seconds. Only when nothing else is left to do."
@@ -38,6 +46,7 @@ SENT = {
 }
 
 STARTED = "you are told when it ends. Do not poll; go on with other work."
+WATCHING = "you are told of its matches and when it ends. Do not poll; go on with other work."
 STILL = "You are told when they end. Go on with other work, or end your turn."
 
 

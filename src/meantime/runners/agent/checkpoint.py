@@ -13,7 +13,7 @@ from meantime.ports import clock as clocks
 from meantime.ports.clock import Clock
 from meantime.ports.session import Prompt
 from meantime.system.atomic_file import replace_file
-from meantime.system.procfs import boot
+from meantime.system.platform import boot
 
 TIMEOUT = "timeout"
 _encode = msgspec.json.Encoder().encode

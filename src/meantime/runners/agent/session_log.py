@@ -15,6 +15,7 @@ from meantime.kernel.lines import Kind, Line, LinePage, PlacedLine, spoken, stor
 from meantime.kernel.plain_text import escape_surrogates
 from meantime.ports.clock import Clock
 from meantime.system.append_file import append
+from meantime.system.platform import sync_file
 
 from .segmented_log import Segments
 
@@ -115,7 +116,7 @@ class SessionLog:
         """Also over a power cut."""
         fd = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            os.fsync(fd)
+            sync_file(fd)
         finally:
             os.close(fd)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from meantime.kernel.model import Task
 from meantime.system.atomic_file import NEW_FILE
-from meantime.system.procfs import boot, is_this_boot
+from meantime.system.platform import boot, is_this_boot
 
 from . import provenance
 from .shim import cells

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from meantime.kernel.model import Spill
+from meantime.system.platform import sync_data
 
 from .output_ring import BOTH, Spool, State
 from .shim import cells
@@ -74,7 +75,7 @@ def _file(base: Path, state: State) -> Spill:
     with open(f"{base}{cells.WHOLE_FILE}", "wb", opener=_private) as copy:
         spill = _described(base, cells.WHOLE_FILE, copy)
         copy.flush()
-        os.fdatasync(copy.fileno())  # before an ending that points to it is recorded
+        sync_data(copy.fileno())  # before an ending that points to it is recorded
     if alone:
         _replace(base, state[cells.HEAD] + len(_gap(state[cells.OUT_TOTAL] - kept)))
     return spill

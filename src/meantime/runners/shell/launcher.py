@@ -14,13 +14,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from meantime.system import bare_python
+from meantime.system.platform import inherited
+
 from .shim.intake import LENGTH
 
 STARTS = 3  # of a zygote that is killed while it starts
-HERE = Path(__file__).parent  # the shims are loaded from here, without the rest of us
 CODE = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from shim.zygote import main; "
-    "main(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])"
+    f"{bare_python.BEGIN}; from meantime.runners.shell.shim.zygote import main; "
+    "main(int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])"
 )
 
 
@@ -137,12 +139,12 @@ def _start_zygote(orders: int, lifeline: int, root: Path, umask: int) -> bool:
     """Nothing of ours but these: our stdin, our terminal, our imports stay here. It forks itself away
     from us: we wait for the first half only, and never have it as a zombie. False: a signal killed it."""
     begun = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", CODE, str(HERE), str(orders), str(lifeline), str(root)],
+        [*bare_python.command(CODE), str(orders), str(lifeline), str(root)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         cwd="/",
-        env={},
+        env=inherited(),
         pass_fds=[orders, lifeline],
         umask=umask,
         check=False,

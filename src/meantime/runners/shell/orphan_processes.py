@@ -22,9 +22,6 @@ from .shim_watch import is_locked
 
 ROUNDS = 50
 PAUSE = 0.02
-LOOKS = 5  # at processes that show no environment
-MOMENT = 0.002  # seconds between them
-PF_KTHREAD = 0x00200000  # in the flags of /proc/<pid>/stat
 
 
 class KillResult(NamedTuple):
@@ -89,9 +86,9 @@ def _found(quarry: KillTarget, met: process_tree.Found) -> process_tree.Found:
     if quarry.shim[0] and process_tree.start_time(quarry.shim[0]) == quarry.shim[1]:
         roots |= process_tree.descendants(quarry.shim[0])
     for known, at in (*quarry.others, *((each, at) for each, (at, _) in met.items())):
-        fields = process_tree.stat(known)
-        if fields is not None and int(fields[19]) == at and not process_tree.is_gone(fields):
-            roots[known] = (at, int(fields[2]))
+        seen = process_tree.facts(known)
+        if seen is not None and seen[2] == at:
+            roots[known] = (at, seen[1])
     below = [process_tree.descendants(root) for root in roots]
     return {each: at for found in (roots, *below) for each, at in found.items() if each != os.getpid()}
 
@@ -111,30 +108,8 @@ def mark_of(base: Path) -> str:
 
 
 def marked(base: Path, since: int = 0) -> process_tree.Found:
-    """Living processes that were started with the mark of this command; `since`: the start of its shim.
-
-    One that is just becoming another program shows no environment for a moment, so those are looked at again:
-    all of them together, as shims never show one, and a machine may have hundreds."""
-    is_mark = _marks(base)
-    found: process_tree.Found = {}
-    pids = [int(entry) for entry in os.listdir("/proc") if entry.isdigit() and int(entry) != os.getpid()]
-    for look in range(LOOKS):
-        if look:
-            time.sleep(MOMENT)
-        blank: list[int] = []
-        for pid in pids:
-            text = _environment(pid)
-            if not text:
-                if text is not None and _may_be_marked(pid, since):
-                    blank.append(pid)
-            elif any(map(is_mark, text.split(b"\0"))):
-                fields = process_tree.stat(pid)
-                if fields is not None and not process_tree.is_gone(fields):
-                    found[pid] = (int(fields[19]), int(fields[2]))
-        if not blank:
-            break
-        pids = blank
-    return found
+    """Living processes that were started with the mark of this command; `since`: the start of its shim."""
+    return process_tree.marked(_marks(base), since)
 
 
 def _marks(base: Path) -> Callable[[bytes], bool]:
@@ -146,40 +121,6 @@ def _marks(base: Path) -> Callable[[bytes], bool]:
     except OSError:
         return lambda entry: entry == plain or entry.startswith(plain + b"@")
     return lambda entry: entry == plain or (entry.startswith(begin) and entry.endswith(end))
-
-
-def _environment(pid: int) -> bytes | None:
-    """The environment of a process; or of its other threads, where its first one has ended. None for one that
-    is gone, or somebody else's."""
-    text = _read(f"/proc/{pid}/environ")
-    return _of_other_threads(pid) if text == b"" else text
-
-
-def _of_other_threads(pid: int) -> bytes:
-    try:
-        threads = os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return b""
-    others = (thread for thread in threads if thread != str(pid))
-    return b"".join(_read(f"/proc/{pid}/task/{thread}/environ") or b"" for thread in others)
-
-
-def _may_be_marked(pid: int, since: int) -> bool:
-    """Whether a process that shows no environment may show the mark in a moment: not a thread of the
-    kernel's, and not one that is older than the shim of the command."""
-    fields = process_tree.stat(pid)
-    if fields is None or process_tree.is_gone(fields):
-        return False
-    return int(fields[19]) >= since and not int(fields[6]) & PF_KTHREAD
-
-
-def _read(path: str) -> bytes | None:
-    """None for one that is gone, or somebody else's."""
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return None
 
 
 def put_down(base: Path, state: State, *, followed: bool = False) -> None:

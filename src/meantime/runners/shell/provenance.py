@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 from struct import Struct
 
-from meantime.system.procfs import short_boot
+from meantime.system.platform import short_boot
 
 from .output_ring import State
 from .shim import cells, process_tree
@@ -80,8 +80,8 @@ def lives_without(state: State) -> bool:
     """Whether its shim lives, although it does not hold the file that this state was read from: so it
     holds the original. One that was killed just now is given the time to be gone."""
     until = time.monotonic() + PARTING
-    while (fields := process_tree.stat(state[cells.SHIM_PID])) is not None:
-        if process_tree.is_gone(fields) or int(fields[19]) != state[cells.SHIM_START]:
+    while (seen := process_tree.facts(state[cells.SHIM_PID])) is not None:
+        if seen[2] != state[cells.SHIM_START]:
             return False
         if time.monotonic() > until:
             return True

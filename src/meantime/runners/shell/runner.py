@@ -18,8 +18,9 @@ from meantime.kernel.notices import LEFT_RUNNING
 from meantime.kernel.outcomes import Report
 from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.runner import Abilities, Assignment, Context, Leftovers
+from meantime.system.platform import cgroup
 
-from . import cgroup, exit_report, orphan_processes, output_ring, shim_order
+from . import exit_report, orphan_processes, output_ring, process_limit, shim_order
 from .command_paths import Places
 from .command_start import CommandStart, can_run
 from .launcher import Launcher
@@ -76,7 +77,7 @@ class ShellRunner:
 
     def check(self, task: Task, assignment: Assignment) -> None:
         if shim_order.process_limit(task) is not None:
-            cgroup.check()
+            process_limit.check()
 
     def can_run(self, task: Task) -> bool:
         return can_run(task)

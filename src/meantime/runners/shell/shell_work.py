@@ -64,6 +64,8 @@ class Shell:
         "stdin",
     )
 
+    _runs_plainly = True  # read by toolsets, of this class alone: what is made from it may differ
+
     def __init__(
         self,
         command: str | Sequence[str],

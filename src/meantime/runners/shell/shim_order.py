@@ -9,9 +9,12 @@ from typing import Any, cast
 
 from meantime.kernel.model import Failed, Task
 from meantime.ports.runner import Assignment
+from meantime.system.event_spool import VARIABLE
+from meantime.system.platform import cgroup
+from meantime.system.process_marks import unmarked
 from meantime.system.program_search import find_program
 
-from . import cgroup, orphan_processes, provenance
+from . import orphan_processes, provenance
 from .exit_report import no_folder, no_program
 from .shim import cells
 
@@ -68,12 +71,14 @@ def _environment(assignment: Assignment, base: Path) -> dict[str, str]:
     callers = cast("dict[str, str] | None", assignment.kwargs.get("environment"))
     environment = dict(os.environ if callers is None else callers)
     environment[TASK] = assignment.task.id  # what it starts is its own
+    environment.pop(VARIABLE, None)  # of the command at a worker that handed this one in
     changes = cast("dict[str, str | None]", assignment.kwargs.get("env") or {})
     for variable, value in changes.items():
         if value is None:
             environment.pop(variable, None)
         else:
             environment[variable] = value
+    environment = unmarked(environment)
     environment[cells.MARK] = orphan_processes.mark_of(base)
     return environment
 

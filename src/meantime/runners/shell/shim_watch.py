@@ -12,6 +12,7 @@ from pathlib import Path
 
 from meantime.kernel.errors import InvalidInput, Refused
 from meantime.kernel.model import Failed
+from meantime.system.platform import ProcessHandle
 
 from . import provenance
 from .output_ring import State
@@ -45,7 +46,7 @@ class ShimWatch:
         self.kept = False  # it was a call that somebody waited for, and is a task now
         self._followers: set[asyncio.Future[None]] = set()
         self._writing = asyncio.Lock()
-        self._held = -1  # its process
+        self._held: ProcessHandle | None = None
         self._wanted: tuple[bytes, bytes] | None = None  # the stop that it was asked for
         # Held open: then its end can be told even if somebody removes the files under it.
         self._state = os.open(f"{base}{cells.STATE_FILE}", os.O_RDWR | os.O_CLOEXEC)
@@ -110,11 +111,11 @@ class ShimWatch:
         if self._wanted is not None:
             self._send_stop(*self._wanted)
         state = self.look()
-        if state is None or self._held >= 0 or self.over.done():
+        if state is None or self._held is not None or self.over.done():
             return
         with contextlib.suppress(OSError):  # no descriptor is left: we try again the next time
-            self._held = os.pidfd_open(state[cells.SHIM_PID])
-            self._loop.add_reader(self._held, self.shim_ended)
+            self._held = ProcessHandle(state[cells.SHIM_PID])
+            self._held.on_exit(self._loop, self.shim_ended)
         self.followed = self.is_alive()
         if not self.followed:
             self.shim_ended()  # it ended while we looked, and another may have its pid by now
@@ -129,7 +130,7 @@ class ShimWatch:
         state = None if self.over.done() else self.look()
         if state is not None and state[cells.PHASE] == cells.ENDED:
             self.finish(End.ENDED)
-        elif state is not None and state[cells.PHASE] == cells.RUNNING and self._held < 0:
+        elif state is not None and state[cells.PHASE] == cells.RUNNING and self._held is None:
             self.begin()
 
     def fail(self, failed: Failed) -> None:
@@ -146,10 +147,9 @@ class ShimWatch:
     def finish(self, end: End) -> None:
         if not self.over.done():
             self.over.set_result(end)
-        if self._held >= 0:
-            self._loop.remove_reader(self._held)
-            os.close(self._held)
-            self._held = -1
+        if self._held is not None:
+            self._held.close()
+            self._held = None
         self._resolve(self.begun)
         self._wake()
 

@@ -66,8 +66,12 @@ class PushSender:
             self._begin(run, one)
 
     async def add(self, run: NumberedRun, given: PushConfig) -> PushConfig:
-        """One of the same id is replaced."""
+        """One of the same id is replaced. One without an id that is there already stays as it is: clients
+        send theirs with each message, and a webhook is to be told once."""
         check_url(given.url)
+        known = None if given.id else next((one for one in self.of(run) if _alike(one, given)), None)
+        if known is not None:
+            return known
         config = replace(given, id=given.id or str(uuid.uuid4()), task_id=run.id)
         self._forget(run.id, config.id)
         of_task = self._watched.get(run.id, {})
@@ -155,6 +159,10 @@ class PushSender:
                 LOG.warning("The webhook of %s did not take its notification: %s", run.id, problem)
                 return
             await sleep(self._clock, pause)
+
+
+def _alike(one: PushConfig, other: PushConfig) -> bool:
+    return replace(one, id="", task_id="") == replace(other, id="", task_id="")
 
 
 def check_url(url: str) -> None:

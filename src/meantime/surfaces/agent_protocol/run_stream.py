@@ -21,7 +21,8 @@ SILENT = frozenset({"events", "debug", "custom", "tasks", "checkpoints", "tools"
 
 
 def modes_of(asked: str | Iterable[str] | None) -> frozenset[str]:
-    modes = frozenset([asked] if isinstance(asked, str) else asked or ["values"])
+    """An empty mode is none: the SDK's `join_stream` asks for it if its caller names none."""
+    modes = frozenset([asked] if isinstance(asked, str) else asked or ()) - {""} or frozenset({"values"})
     if strange := modes - WRITTEN - SILENT:
         known = ", ".join(sorted(WRITTEN))
         raise InvalidInput(f"{min(strange)[:40]!r} is not a stream_mode.", hint=f"Use one of: {known}.")

@@ -14,11 +14,12 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
 from itertools import islice, takewhile
 from typing import NamedTuple
 
 from meantime.daemon.home import home
-from meantime.system.procfs import BETWEEN, boot, stat
+from meantime.system.platform import BETWEEN, boot, stat
 
 FOLDER = "sessions"  # in the home
 SESSION, CALL = ".session", ".call"
@@ -27,7 +28,6 @@ DEPTH = 30  # processes above us that are looked at
 MOST = 400  # characters of a session's name
 OLD = 30 * 86_400  # seconds after which nobody looks for it any more
 SWEPT = 500  # files that are looked at in one go
-PATIENCE = 1.0  # seconds for `ps`
 
 
 class Above(NamedTuple):
@@ -41,52 +41,58 @@ class AgentSessions:
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._home = home(os.environ if environ is None else environ)
-        self._folder = self._home.folder / FOLDER
+        self._folder = os.fspath(self._home.folder / FOLDER)
 
     def write(self, session: str) -> None:
         """From a hook: the process that runs it has this session from now on."""
-        self._write(_mark(_agent()) + SESSION, session)
+        self._write(_mark(self._agent) + SESSION, session)
 
     def write_call(self, tool: str, arguments: object, session: str) -> None:
         """From a hook: this session is about to make this call. One process may have several sessions."""
-        self._write(_mark(_agent(), _call(tool, arguments)) + CALL, session)
+        self._write(_mark(self._agent, _call(tool, arguments)) + CALL, session)
 
     def session(self) -> str:
         """The session of the nearest process above us that has one; empty for none."""
-        if not self._folder.is_dir():
+        if not os.path.isdir(self._folder):
             return ""
-        return next(filter(None, (self._read(_mark(one) + SESSION) for one in above())), "")
+        return next(filter(None, (self._read(_mark(_identity(one)) + SESSION) for one in above())), "")
 
     def take_call(self, tool: str, arguments: object) -> str:
         """From a server: whose call it is, once; where nobody said so, whose the process is that started us;
         empty for neither. Two sessions of one process that make the same call in the same moment may be taken
         for each other."""
-        if not self._folder.is_dir():
+        if not os.path.isdir(self._folder):
             return ""
-        agent = _agent()
-        name = _mark(agent, _call(tool, arguments)) + CALL
+        name = _mark(self._agent, _call(tool, arguments)) + CALL
         session = self._read(name)
         if not session:
-            return self._read(_mark(agent) + SESSION)
+            return self._read(_mark(self._agent) + SESSION)
         with suppress(OSError):
-            os.unlink(self._folder / name)
+            os.unlink(f"{self._folder}/{name}")
         return session
 
+    @cached_property
+    def _agent(self) -> str:
+        """The process that started us, which stays: a server looks for each of its calls."""
+        return _identity(_agent())
+
     def _read(self, name: str) -> str:
+        path = f"{self._folder}/{name}"
         try:
-            with open(self._folder / name, encoding="utf-8") as file:
+            os.stat(path)  # most of the time there is none, and `open` takes three times as long to say so
+            with open(path, encoding="utf-8") as file:
                 return file.read(MOST)
         except (OSError, ValueError):
             return ""
 
     def _write(self, name: str, session: str) -> None:
         self._home.make()
-        self._folder.mkdir(mode=0o700, exist_ok=True)
+        os.makedirs(self._folder, 0o700, exist_ok=True)
         self._sweep()
-        beside = self._folder / f".{os.getpid()}"  # not system/atomic_file.py, which would be loaded for it
+        beside = f"{self._folder}/.{os.getpid()}"  # not system/atomic_file.py, which would be loaded for it
         with open(beside, "w", encoding="utf-8", opener=_private) as file:
             file.write(session[:MOST])
-        os.rename(beside, self._folder / name)
+        os.rename(beside, f"{self._folder}/{name}")
 
     def _sweep(self) -> None:
         """Calls that nobody made after all, and agents that have gone."""
@@ -101,34 +107,12 @@ def above() -> Iterator[Above]:
     """The processes above us, the nearest first."""
     pid = os.getppid()
     found = stat(pid)
-    if found is None:
-        yield from _above_by_ps()
-        return
     for _ in range(DEPTH):
         if found is None or pid <= 1:
             return
         yield Above(pid, str(found.started), found.name)
         pid = found.parent
         found = stat(pid)
-
-
-def _above_by_ps() -> Iterator[Above]:
-    """Where there is no /proc."""
-    import subprocess
-
-    try:
-        words = ["ps", "-A", "-o", "pid=,ppid=,lstart=,comm="]
-        said = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return
-    table = {fields[0]: fields for fields in (line.split(None, 7) for line in said.splitlines())}
-    pid = str(os.getppid())
-    for _ in range(DEPTH):
-        fields = table.get(pid, [])
-        if len(fields) < 8 or pid == "1":
-            return
-        yield Above(int(pid), " ".join(fields[2:7]), os.path.basename(fields[7].strip()))
-        pid = fields[1]
 
 
 def _agent() -> Above:
@@ -143,9 +127,12 @@ def _call(tool: str, arguments: object) -> str:
     return json.dumps([tool, arguments or {}], sort_keys=True)
 
 
-def _mark(process: Above, call: str = "") -> str:
-    parts = (boot(), str(process.pid), process.started, call)
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+def _identity(process: Above) -> str:
+    return "\0".join((boot(), str(process.pid), process.started))
+
+
+def _mark(identity: str, call: str = "") -> str:
+    return hashlib.sha256(f"{identity}\0{call}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _private(path: str, flags: int) -> int:

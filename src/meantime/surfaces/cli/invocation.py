@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 
-from meantime.surfaces.terminal.errors import BROKEN_PIPE, FAILED, INTERRUPTED, CliError
+from meantime.surfaces.terminal.errors import BROKEN_PIPE, FAILED, INTERRUPTED, USAGE, CliError
 from meantime.surfaces.terminal.std_streams import echo, let_go_of_stdout, open_streams
 from meantime.surfaces.terminal.terminal_text import plain, plain_lines
 
@@ -25,6 +25,7 @@ def run(table: Table, arguments: Sequence[str], version: str) -> int:
     """One call of `meantime`: its exit code. Nobody sees a traceback, whatever happens."""
     open_streams()
     try:
+        _check_platform()
         code = _performed(table, arguments, version)
         sys.stdout.flush()
         return code
@@ -43,6 +44,18 @@ def run(table: Table, arguments: Sequence[str], version: str) -> int:
             raise
         what = f"This is a fault in meantime itself: {type(error).__name__}: {error}"
         return _told(what, "MEANTIME_DEBUG=1 shows where.", FAILED)
+
+
+def _check_platform() -> None:
+    """Before a daemon is started, which could not say it here."""
+    asked = os.environ.get("MEANTIME_PLATFORM", "")
+    if asked in ("", "posix"):  # they hold everywhere, and nothing need be loaded
+        return
+    try:
+        from meantime.system import platform as _
+    except ValueError as trouble:
+        what, _, hint = str(trouble).rpartition(". ")
+        raise CliError(f"{what}.", hint, USAGE) from None
 
 
 def _performed(table: Table, arguments: Sequence[str], version: str) -> int:

@@ -15,6 +15,7 @@ TYPE_CHECKING = False  # to load `typing` takes 2 ms
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+LONGEST = 1e10  # seconds
 _PART = r"(\d+(?:\.\d+)?)(ms|[smhdw])"
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
@@ -82,8 +83,10 @@ class Duration:
             if not parts or "".join(number + unit for number, unit in parts) != text:
                 raise ValueError(f"{said!r} is not a duration; try 90, 90s, 5m or 1h30m.") from None
             seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
-        if not 0 <= seconds < 1e10:
+        if seconds < 0:
             raise ValueError(f"{said!r} is not a duration; it must not be negative.")
+        if not seconds < LONGEST:
+            raise ValueError(f"{said!r} is not a duration; try 90, 90s, 5m or 1h30m.")
         return seconds
 
 

@@ -1,4 +1,4 @@
-"""Which tasks a person means: a search in words, or an id's prefix."""
+"""Which tasks a person means: a search in words, an id or its prefix, or a name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import islice
 
 from meantime.surfaces.daemon_client.daemon_client import Daemon, part
 from meantime.surfaces.terminal.errors import NOT_FOUND, USAGE, CliError, DaemonRefused
-from meantime.surfaces.terminal.task_format import ACTIVE, Wire, short_ids, status, title
+from meantime.surfaces.terminal.task_format import ACTIVE, Wire, bare, short_ids, status, title
 from meantime.surfaces.terminal.terminal_text import plain
 
 TYPE_CHECKING = False  # to load `typing` takes 2 ms
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
+REMINDER = "s_"  # that ids of reminders begin with
 CANDIDATES = 10  # that an ambiguous prefix is shown with
 LONGEST_NAME = 1_000  # characters that can be searched for
 PAGE = 200  # as many as the daemon gives at once
@@ -96,28 +97,43 @@ def searched(daemon: Daemon, q: str, *, as_rows: bool, **params: Any) -> Iterato
 
 
 def task(daemon: Daemon, ref: str) -> Wire:
-    """Found by its id or a unique prefix of it; otherwise by a name that no other task has, or no other
-    active one: the newest run is meant, not an earlier one.
+    """Found by its id. Otherwise by a unique prefix of one, or by a name that no other task has, or no other
+    active one: the newest run is meant, not an earlier one. A name of one task that is a prefix of another's
+    id means neither.
     """
+    found: Wire | None = None
+    ids: list[str] = []
     try:
-        return daemon.get(f"/v1/tasks/{part(ref)}")
+        found = daemon.get(f"/v1/tasks/{part(ref)}")
     except DaemonRefused as refused:
-        if refused.code == "ambiguous":
-            raise _ambiguous(daemon, ref, refused) from refused
-        if refused.status == 404:
-            named = _named(daemon, ref)
-            meant = [one for one in named if one["state"] in ACTIVE] or named
-            if len(meant) == 1:
-                return daemon.get(f"/v1/tasks/{part(meant[0]['id'])}")
-            if named:
-                raise _several(daemon, ref, [one["id"] for one in named]) from refused
-            raise CliError(f"No task {plain(ref)!r}.", "`meantime ps -a` lists them.", NOT_FOUND) from refused
-        raise
+        if refused.code != "ambiguous" and refused.status != 404:
+            raise
+        candidates: Any = refused.body.get("candidates") or []
+        ids = sorted(str(id) for id in candidates)
+    if found is not None:
+        if _is_id(ref, found["id"]):
+            return found
+        ids = [found["id"]]
+    named = _named(daemon, ref)
+    active = [one for one in named if one["state"] in ACTIVE]
+    meant = active if len(active) == 1 else named
+    ids = list(dict.fromkeys([*ids, *(one["id"] for one in meant)]))
+    if not ids:
+        raise CliError(f"No task {plain(ref)!r}.", _elsewhere(ref), NOT_FOUND)
+    if len(ids) > 1:
+        raise _several(daemon, ref, ids)
+    return daemon.get(f"/v1/tasks/{part(ids[0])}") if found is None else found
 
 
-def _ambiguous(daemon: Daemon, ref: str, refused: DaemonRefused) -> CliError:
-    candidates: Any = refused.body.get("candidates") or []
-    return _several(daemon, ref, sorted(str(id) for id in candidates))
+def _is_id(ref: str, id: str) -> bool:
+    """Whether it is the whole id, or that of one of its notices, and not the beginning of one."""
+    return bare(ref) == bare(id) or ref.startswith(f"{id}.")
+
+
+def _elsewhere(ref: str) -> str:
+    if ref.startswith(REMINDER):
+        return "A reminder is cancelled by `meantime remind --cancel`; `meantime remind --list` lists them."
+    return "`meantime ps -a` lists them."
 
 
 def _named(daemon: Daemon, name: str) -> list[Wire]:

@@ -41,25 +41,18 @@ def wake_later(session: str, waited: Callable[[Callable[[], bool]], str]) -> int
 
 def _codex() -> Process | None:
     """The Codex that runs this hook; its shell may stand in between."""
+    from meantime.system.platform import program, stat
     from meantime.system.process import process
-    from meantime.system.procfs import stat
 
     pid = os.getppid()
     for _ in range(DEPTH):
         found = stat(pid)
         if found is None or pid <= 1:
             return None
-        if os.path.basename(_program(pid)) == "codex":
+        if os.path.basename(program(pid)) == "codex":
             return process(pid)
         pid = found.parent
     return None
-
-
-def _program(pid: int) -> str:
-    try:
-        return os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")  # Codex has updated itself
-    except OSError:
-        return ""
 
 
 def _detach() -> None:
@@ -75,5 +68,7 @@ def _queue(codex: Process, session: str, text: str) -> None:
     """A Codex without this command is not woken: it is told with the next prompt."""
     import subprocess
 
-    words = [_program(codex.pid), "queue", "--thread", session, "--message", text]
+    from meantime.system.platform import program
+
+    words = [program(codex.pid), "queue", "--thread", session, "--message", text]
     subprocess.run(words, stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False)

@@ -62,9 +62,13 @@ def main(words: list[str]) -> int:
         if "agent_id" in said:
             return 0  # a subagent's conversation is another one
         call = HookCall(moment, host, said, os.environ)
-        if moment == PRE_TOOL or (host in NOTED and moment == SESSION_START):
+        if moment == PRE_TOOL:
             _noted(call)
-        if moment == PRE_TOOL or (call.forgets and moment != SESSION_START):
+            _mark(call)
+            return 0
+        if host in NOTED and moment == SESSION_START:
+            _noted(call)
+        if call.forgets and moment != SESSION_START:
             return 0
         return _woken(call) if moment == WAIT else _told(call)
     except KeyboardInterrupt:
@@ -93,7 +97,8 @@ class HookCall:
         self._event = _text(said, "hook_event_name") or EVENTS.get(moment, ("", ""))[host == GEMINI]
         self._prompt = _text(said, "prompt")
         self._status = _text(said, "status")  # how a turn of Cursor ended
-        self._server = _text(said, "mcp_server_name") or _text(said, "command")
+        # A server behind our wrap has a name of its own.
+        self._server = f"{_text(said, 'mcp_server_name')} {_text(said, 'command')}".strip()
         self._input: Any = said.get("tool_input")
         context: Any = said.get("mcp_context")  # of Gemini CLI: there the tool has its server's own name
         self._tool = _text(context, "tool_name") or _text(said, "tool_name")

@@ -107,7 +107,7 @@ class HookDelivery:
         unread = await self._tasks.notices(thread, ("unread",), limit=1)
         if not unread:
             return
-        until = time.monotonic() + SETTLE - max(0.0, self._tasks.now() - (unread[0].task.run.ended_at or 0.0))
+        until = time.monotonic() + SETTLE - max(0.0, self._tasks.now() - unread[0].at)
         while (left := until - time.monotonic()) > 0:
             active = await self._tasks.list(thread, ACTIVE, limit=AT_ONCE)
             if not active:

@@ -75,6 +75,8 @@ class IdleWaits:
         the parent runs then: whoever waits for Codex does so until it is gone."""
         if count.active or count.unread or at.host == CODEX:
             return False
+        if await self._tasks.schedules(at.thread, limit=1):
+            return False  # a reminder is still to come
         if not count.leased:
             return True
         if await telling.missing(at, await self._tasks.notices(at.thread, ("leased",))):

@@ -31,6 +31,8 @@ from .routes import OPEN_PATHS, ROUTES
 from .routing import Endpoint, by_path
 from .task_routes import BULK
 from .tokens import Tokens
+from .wrap_endpoint import PATH as WRAP
+from .wrap_endpoint import WrapEndpoint, WrapHosts
 
 LOG = logging.getLogger("meantime.http")
 
@@ -39,7 +41,13 @@ class HttpApp:
     """The result of `make_app`: call it as ASGI, close it to end its streams and its waiting requests."""
 
     def __init__(
-        self, tasks: Tasks, owner: Owner, settings: HttpSettings, clock: Clock, tokens: Tokens
+        self,
+        tasks: Tasks,
+        owner: Owner,
+        settings: HttpSettings,
+        clock: Clock,
+        tokens: Tokens,
+        wraps: WrapHosts | None = None,
     ) -> None:
         streams = StreamCount(settings.clients)
         self.feed = Feed(tasks, settings, clock, streams)
@@ -56,6 +64,8 @@ class HttpApp:
         routes = [Route(BULK, self.routes[BULK], methods=["POST"])]
         routes += [Route(path, endpoint) for path, endpoint in self.routes.items() if path != BULK]
         routes.append(Route("/mcp", self.mcp))
+        self._wraps = WrapEndpoint(wraps, settings, clock)
+        routes.append(Route(WRAP, self._wraps))
         self.protocols = {address: ProtocolEndpoint(address, shared) for address in MODULES}
         routes += [Route(address + "/{path:path}", one) for address, one in self.protocols.items()]
         page = DashboardPage(installed())
@@ -74,6 +84,7 @@ class HttpApp:
 
     async def close(self) -> None:
         self.polls.close()
+        self._wraps.close()
         await self.mcp.close()
         for protocol in self.protocols.values():
             await protocol.close()

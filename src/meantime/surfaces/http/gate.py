@@ -28,7 +28,9 @@ from .tokens import Caller, Tokens
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 CALLER = "meantime.caller"
 WRITING = "meantime.writing"  # raises a Refusal for those who may not write
+BY_PATH = "meantime.by_path"  # whether the token was in the path: then Authorization is not ours
 LASTING = ("/v1/wait", "/mcp")  # paths whose POST waits or streams
+WRAPS = "/mcp/wrap/"  # so do those below this one
 URL_BYTES = 8_192
 _FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"via")
 _NO_TOKEN = "Send 'Authorization: Bearer <token>', or use /~<token>/v1/…; the token is in {where}."
@@ -66,7 +68,8 @@ class RequestGate:
         """An answer that may take long ends with its token. A write is not broken off."""
         token = scope[CALLER].issued
         path = scope["path"]
-        if token is None or (scope["method"] == "POST" and path not in LASTING and not lasts(path)):
+        is_lasting = path in LASTING or path.startswith(WRAPS) or lasts(path)
+        if token is None or (scope["method"] == "POST" and not is_lasting):
             await self._app(scope, receive, send)
             return
         with self._tokens.issued.watched(token) as ended:
@@ -87,7 +90,8 @@ class RequestGate:
         else:
             caller = self._admit(connection, headers, token)
         writing = partial(self._check_write, caller, headers)
-        return {**scope, "path": path, "raw_path": path.encode(), CALLER: caller, WRITING: writing}
+        own = {CALLER: caller, WRITING: writing, BY_PATH: token is not None}
+        return {**scope, "path": path, "raw_path": path.encode(), **own}
 
     def _check_host_header(self, scope: Scope, headers: Headers) -> None:
         """The name in the Host header, and the one in the target itself, where it has one."""

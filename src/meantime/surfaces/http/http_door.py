@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from meantime.kernel.argument_checks import check_kind
 from meantime.kernel.durations import iso
 from meantime.kernel.errors import InvalidInput
 from meantime.ports.clock import Clock
@@ -32,10 +33,13 @@ from .tokens import Tokens, kept_secret, new_secret
 
 if TYPE_CHECKING:
     from .uvicorn_server import Serving
+    from .wrap_endpoint import WrapHosts
 
 
 class HttpDoor:
     """The result of `serve`. Leaving its block closes it, and so does closing its Meantime."""
+
+    _wraps: WrapHosts | None = None  # of the daemon, which sets it
 
     def __init__(self, tasks: Tasks, owner: Owner, settings: HttpSettings, clock: Clock) -> None:
         self._tasks = tasks
@@ -94,7 +98,7 @@ class HttpDoor:
         """
         if not self.url:
             raise InvalidInput("This server has no address for browsers.", hint="Open it, with TCP enabled.")
-        grant = Grant("read" if read_only else "write", thread)
+        grant = Grant("read" if check_kind(read_only, bool, "read_only") else "write", thread)
         return link(self.url, self._tokens.codes.make(grant, minutes=minutes)[0])
 
     async def open(self) -> HttpDoor:
@@ -125,7 +129,7 @@ class HttpDoor:
         if self._found is not None:
             settings = replace(settings, url=self._found.url)
         self._serving = await serving.begin(
-            self._tasks, self._owner, settings, self._clock, self._tokens, listening
+            self._tasks, self._owner, settings, self._clock, self._tokens, listening, self._wraps
         )
         if folder is not None and self._found is not None:
             discovery.write(folder, self._found)

@@ -33,9 +33,17 @@ class Served(Protocol):
     async def close(self) -> None: ...
 
 
-class McpEndpoint:
-    """A client of MCP can start commands: everything here passes the gate's rules for writing."""
+def check_mcp(scope: Scope) -> None:
+    """A client of MCP can start commands: everything passes the gate's rules for writing."""
+    if scope["method"] not in METHODS:
+        allow = {"Allow": ", ".join([*METHODS, "OPTIONS"])}
+        raise Refusal(405, "wrong_method", "This path knows no such method.", "", allow)
+    if scope[CALLER].question is not None:
+        raise Refusal(403, "question_token", "This token answers one question.", "Use a token of a thread.")
+    scope[WRITING](json=scope["method"] == "POST")
 
+
+class McpEndpoint:
     def __init__(self, tasks: Tasks, owner: Owner, settings: HttpSettings, clock: Clock) -> None:
         self._tasks = tasks
         self._owner = owner
@@ -46,14 +54,7 @@ class McpEndpoint:
         self._closed = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] not in METHODS:
-            allow = {"Allow": ", ".join([*METHODS, "OPTIONS"])}
-            raise Refusal(405, "wrong_method", "This path knows no such method.", "", allow)
-        if scope[CALLER].question is not None:
-            raise Refusal(
-                403, "question_token", "This token answers one question.", "Use a token of a thread."
-            )
-        scope[WRITING](json=scope["method"] == "POST")
+        check_mcp(scope)
         if scope["method"] == "POST":
             receive = replayed(await read(Request(scope, receive), self._settings, self._clock), receive)
         served = await self._reach()

@@ -14,6 +14,8 @@ from meantime.kernel.model import Cancelled, Completed, Failed, Lost, Progress, 
 from meantime.kernel.notices import payload_text
 from meantime.kernel.payloads import as_text, preview
 from meantime.kernel.questions import Question
+from meantime.kernel.watches import KIND as WATCH
+from meantime.kernel.watches import description_of, spec_of
 
 from .task_schemas import WireChoice, WireProgress, WireQuestion, WireTask
 
@@ -58,6 +60,7 @@ def wire_task(task: Task, *, whole: bool = False) -> WireTask:
         restartable=task.work.faithful or task.executor is not None,
         question=wire_question(task.question, whole=whole),
         worker=None if run.claim is None else run.claim.worker,
+        not_before=None if run.not_before is None else iso(run.not_before.at),
         place=task.place or None,
         follow_up=(task.follow_up if whole else preview(task.follow_up)) or None,
     )
@@ -108,9 +111,11 @@ def statuses_of_word(named: Iterable[str]) -> tuple[frozenset[Status], bool | No
 
 
 def prompt_of(task: Task) -> str:
-    """The input of the work: a resume's follow-up, an agent's prompt, a command."""
+    """The input of the work: a resume's follow-up, an agent's prompt, a command, what a watch looks at."""
     if task.run.prompt:
         return task.run.prompt
+    if task.work.kind == WATCH:
+        return description_of(spec_of(task))
     kept: object = task.work.input
     given = cast("dict[str, Any]", kept) if isinstance(kept, dict) else {}
     told = given.get("prompt", given.get("command", ""))

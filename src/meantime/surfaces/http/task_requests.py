@@ -10,6 +10,7 @@ from msgspec import Meta
 from meantime.conversation.log import Stream
 from meantime.kernel.lines import Kind
 from meantime.kernel.search_query import EXAMPLE, LONGEST
+from meantime.kernel.watches import LEAST_EVERY, MOST_CONTEXT, MOST_EXPRESSION
 from meantime.ports.store import Sort
 from meantime.ports.tasks import MAX_DESCRIPTION
 
@@ -127,9 +128,39 @@ class ThreadFilter(Params, frozen=True):
 # -- bodies
 
 
+class WatchBody(Body):
+    """A watch looks at one thing, which is one of log to batch."""
+
+    log: Annotated[Id | None, described("A task: each line of its output that `match` fits is told.")] = None
+    file: Annotated[str | None, described("The absolute path of a file or a folder.")] = None
+    port: Annotated[int | str | None, described('A port of this machine, or "host:port".')] = None
+    url: Annotated[str | None, described("An http or https address.")] = None
+    command: Annotated[str | list[str] | None, described("Run again and again; a text goes to /bin/sh.")] = (
+        None
+    )
+    pid: Annotated[int | None, described("A process that is not a task.")] = None
+    task: Annotated[Id | None, described("Another task: its status.")] = None
+    thread: Annotated[Id | None, described("A thread: how many of its tasks are active.")] = None
+    batch: Annotated[Id | None, described("A batch: how many of its tasks have ended.")] = None
+    match: Annotated[str, documented("An expression of RE2: what is told.", maxLength=MOST_EXPRESSION)] = ""
+    context: Annotated[int, documented("Lines to tell around a match.", minimum=0, maximum=MOST_CONTEXT)] = 0
+    stream: Annotated[str, one_of("both", "stdout", "stderr")] = "both"
+    new: Annotated[bool, described("Search only what comes from now on, of a log or a file.")] = False
+    value: Annotated[str | None, described('A value of the JSON of an address, as "jobs.0.state".')] = None
+    cwd: Annotated[str | None, described("Where the command runs.")] = None
+    once: Annotated[bool, described("The first match ends the watch.")] = False
+    every: Annotated[
+        float | None, documented("Seconds: how often to look, and to tell, at most.", minimum=LEAST_EVERY)
+    ] = None
+    until: Annotated[
+        str, documented("An expression; what it fits ends the watch.", maxLength=MOST_EXPRESSION)
+    ] = ""
+    deadline: Annotated[float | None, documented("Seconds after which it ends.", minimum=0)] = None
+
+
 class StartBody(Body):
-    """Exactly one of command, tool and agent; cwd to merge belong to command, arguments to tool, prompt, cwd,
-    fork and forkOf to agent."""
+    """Exactly one of command, tool, agent and watch; cwd to merge belong to command, arguments to tool,
+    prompt, cwd, fork and forkOf to agent."""
 
     thread: Annotated[Id | None, described('"default" if absent; a thread\'s token means its own.')] = None
     command: Annotated[
@@ -151,6 +182,7 @@ class StartBody(Body):
     tool: Annotated[str | None, described("A registered function; /v1/info lists them.")] = None
     arguments: dict[str, Any] | None = None
     agent: str | None = None
+    watch: Annotated[WatchBody | None, described("A watch, which tells the thread what it finds.")] = None
     prompt: str | None = None
     fork: Annotated[
         bool | None,
@@ -173,6 +205,13 @@ class StartBody(Body):
     meta: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
     place: Annotated[
         str | None, described('"pool:NAME" runs it at a worker of that pool, "here" at the owner.')
+    ] = None
+    delay: Annotated[
+        float | str | None,
+        described('Starts it later: seconds, or a text such as "20m". Needs no environment, env or stdin.'),
+    ] = None
+    at: Annotated[
+        float | str | None, described("The same, at a time: ISO 8601 with its offset, or seconds since 1970.")
     ] = None
     older_tool_call_id: Annotated[
         Id | None, documented("The older spelling of toolCallID.", deprecated=True)

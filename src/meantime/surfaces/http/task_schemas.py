@@ -72,6 +72,7 @@ class WireTask(
         "error_detail": "errorDetail",
         "exit_code": "exitCode",
         "follow_up": "followUp",
+        "not_before": "notBefore",
     },
 ):
     """A task. Seed 001's fields come first; from `id` on they are ours."""
@@ -114,6 +115,7 @@ class WireTask(
     question: WireQuestion | None
     follow_up: Annotated[str | None, described("Said to an agent while it ran: its next run.")]
     worker: Annotated[str | None, described("The worker that performs the run, on another machine.")]
+    not_before: Annotated[Time, described("When a delayed start is due, by the wall clock.")]
     place: Annotated[str | None, described("The pool of workers that it is for, as pool:NAME.")]
 
 
@@ -228,7 +230,9 @@ class Notified(Answer):
     notified: Annotated[
         str,
         one_of("sent", "waiting"),
-        described('"waiting" where too many came: those are told together, with their number.'),
+        described(
+            '"sent" in a notice, alone or with those before it; "waiting" for the next one: too many came.'
+        ),
     ]
 
 

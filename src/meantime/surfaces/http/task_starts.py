@@ -1,10 +1,13 @@
-"""Handing work off: a command, a registered tool, an agent; resuming, and sending a call to the back."""
+"""Handing work off: a command, a tool, an agent, a watch; resuming, and sending a call to the back."""
 
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
+from meantime.kernel.due_times import delay_of, time_of
 from meantime.kernel.errors import InvalidInput
+from meantime.kernel.watches import Watch
 from meantime.kernel.work import Agent, Order
 from meantime.ports.owner import Owner
 from meantime.ports.tasks import Tasks, options_from
@@ -12,8 +15,8 @@ from meantime.ports.tasks import Tasks, options_from
 from .dependencies import Dependencies
 from .routing import RequestContext
 from .task_encoding import wire_task
-from .task_lookup import find, own_thread
-from .task_requests import ForkBody, PromoteBody, ResumeBody, StartBody
+from .task_lookup import find, own_thread, scope
+from .task_requests import ForkBody, PromoteBody, ResumeBody, StartBody, WatchBody
 from .task_schemas import WireTask
 
 THREAD = "default"
@@ -22,6 +25,7 @@ _WORK = {
     "command": ("cwd", "env", "environment", "stdin", "open_stdin", "pty", "merge"),
     "tool": ("arguments",),
     "agent": ("prompt", "cwd", "fork", "fork_of"),
+    "watch": (),
 }
 
 
@@ -34,8 +38,26 @@ async def start(deps: Dependencies, asked: RequestContext[None, StartBody]) -> W
         fork=bool(body.fork) or body.fork_of is not None,
         fork_of=await _source(deps.tasks, body.fork_of, thread),
         parent=await _parent(deps.tasks, body.parent, own),
+        delay=delay_of(body.delay),
+        at=time_of(body.at),
     )
+    if body.watch is not None:
+        body = replace(body, watch=await _own_watch(deps.tasks, body.watch, own))
     return wire_task(await deps.tasks.start(thread, ordered(body, deps.owner), options), whole=True)
+
+
+async def _own_watch(tasks: Tasks, watch: WatchBody, own: str | None) -> WatchBody:
+    """A caller that is bound to a thread watches nothing of another: what it names becomes the whole id of
+    what was found there, as the same text may be the whole id of another thread's task."""
+    if own is None:
+        return watch
+    if watch.batch is not None:
+        await tasks.batch(watch.batch, own)
+        raise InvalidInput("The token of a thread cannot watch a batch.", hint="Watch its thread, or a task.")
+    if watch.thread is not None:
+        scope(watch.thread, own)
+    named = {name: ref for name in ("log", "task") if (ref := getattr(watch, name)) is not None}
+    return replace(watch, **{name: (await tasks.get(ref, own)).id for name, ref in named.items()})
 
 
 async def resume(deps: Dependencies, asked: RequestContext[None, ResumeBody]) -> WireTask:
@@ -81,7 +103,7 @@ def ordered(body: StartBody, owner: Owner) -> Order:
     kinds = [kind for kind in _WORK if getattr(body, kind) is not None]
     if len(kinds) != 1:
         given = " and ".join(kinds) or "none of them"
-        raise InvalidInput(f"A task is exactly one of command, tool and agent, not {given}.")
+        raise InvalidInput(f"A task is exactly one of command, tool, agent and watch, not {given}.")
     (kind,) = kinds
     for other, fields in _WORK.items():
         strange = [name for name in fields if name not in _WORK[kind] and getattr(body, name) is not None]
@@ -92,6 +114,8 @@ def ordered(body: StartBody, owner: Owner) -> Order:
         return owner.command(body.command, **given)
     if body.tool is not None:
         return owner.tool(body.tool, body.arguments or {})
+    if body.watch is not None:
+        return Watch(**msgspec.structs.asdict(body.watch)).order()
     where = {"cwd": body.cwd} if body.cwd is not None else {}
     return Agent(body.agent or "", body.prompt or "", **where).order()
 

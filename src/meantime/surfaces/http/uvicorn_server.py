@@ -20,6 +20,7 @@ from .asgi_app import HttpApp
 from .client_limits import guarded_protocol
 from .http_settings import HttpSettings
 from .tokens import Tokens
+from .wrap_endpoint import WrapHosts
 
 SECOND = 1.0
 
@@ -39,9 +40,10 @@ class Serving:
         clock: Clock,
         tokens: Tokens,
         listening: list[socket.socket],
+        wraps: WrapHosts | None = None,
     ) -> Serving:
         """Returns when requests are answered."""
-        app = HttpApp(tasks, owner, settings, clock, tokens)
+        app = HttpApp(tasks, owner, settings, clock, tokens, wraps)
         serving = cls(app, UvicornServer(configured(app, settings, clock)), listening)
         ready = asyncio.create_task(serving._server.ready.wait())
         await asyncio.wait([ready, serving._running], return_when=asyncio.FIRST_COMPLETED)

@@ -8,6 +8,7 @@ from starlette.requests import Request
 
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.lifecycle import ACTIVE
+from meantime.kernel.limits import WATCH
 from meantime.kernel.model import Task
 from meantime.ports.store import Query
 from meantime.ports.tasks import Tasks
@@ -57,7 +58,8 @@ async def _ended(
 
 
 async def _chosen(tasks: Tasks, body: WaitBody, thread: str | None) -> list[str]:
-    """The named ones, all of a batch, or what is active in a thread now."""
+    """The named ones, all of a batch, or what is active in a thread now, without watches, which may never
+    end."""
     scope = own_thread(body.thread, thread) if body.thread is not None else thread
     if body.ids is not None:
         if body.batch is not None:
@@ -66,7 +68,8 @@ async def _chosen(tasks: Tasks, body: WaitBody, thread: str | None) -> list[str]
     elif body.batch is not None or scope is not None:
         statuses = None if body.batch is not None else ACTIVE
         query = Query(scope, statuses, body.batch, hidden=True)
-        found = [task async for page in pages(tasks, query, MOST_WAITED) for task in page][::-1]
+        listed = [task async for page in pages(tasks, query, MOST_WAITED) for task in page][::-1]
+        found = [task for task in listed if task.work.kind != WATCH or body.batch is not None]
     else:
         raise InvalidInput("Nothing to wait for is named.", hint="Give ids, batch or thread.")
     return list(dict.fromkeys(task.id for task in found))

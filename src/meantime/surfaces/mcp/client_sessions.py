@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
 import mcp_types as types
 
@@ -14,12 +14,21 @@ from meantime.ports.event_loop import BackgroundTasks
 from meantime.surfaces.caller.caller_thread import ARGUMENT, GEMINI, thread_of_session
 
 from .client_conversation import ClientConversation
-from .client_thread import ClientThread
 
 # In a call's _meta: so Codex names who calls, and the session that this belongs to. A subagent of Codex calls
 # under a name of its own, and nobody tells it anything once it has ended; the session is the person's.
 CALLER, SESSION = "threadId", "sessionId"
 MOST = 1_000  # conversations, with our own: the daemon knows no more of one process by name
+
+
+class ClientThread(NamedTuple):
+    """The conversation of the calls on stdin."""
+
+    thread: str
+    said: bool  # somebody has said which; otherwise a call may name its own
+    by_argument: bool  # also among its arguments
+    serves: Callable[[Sequence[str]], None]  # is told of all that there are, whenever there are others
+    noted: Callable[[str, object], str] = lambda tool, arguments: ""  # whose call it is, by a hook's word
 
 
 class ClientSessions:

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 from meantime.kernel.ids import check_id
 from meantime.surfaces.caller.caller_thread import OURS, session_of, thread_of_session
-from meantime.system.procfs import BETWEEN, boot, stat
+from meantime.system.platform import BETWEEN, boot, stat
+
+TYPE_CHECKING = False  # to load `typing` takes time, and a client waits for its first answer
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 THREAD = "This conversation is the thread {thread} of Meantime."
-
-
-class ClientThread(NamedTuple):
-    """The conversation of the calls on stdin."""
-
-    thread: str
-    said: bool  # somebody has said which; else a call may name its own
-    by_argument: bool  # also among its arguments
-    serves: Callable[[Sequence[str]], None]  # is told of all that there are, whenever there are others
-    noted: Callable[[str, object], str] = lambda tool, arguments: ""  # whose call it is, by a hook's word
 
 
 def is_said(given: str | None, environ: Mapping[str, str] = os.environ) -> bool:
@@ -64,4 +55,6 @@ def _folder() -> str:
 
 
 def _mark(*parts: object) -> str:
+    import hashlib  # only where an agent says nothing of itself
+
     return hashlib.sha256("\0".join(map(str, (boot(), *parts))).encode()).hexdigest()[:16]

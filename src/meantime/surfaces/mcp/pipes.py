@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import shutil
 import stat
-import sys
-import termios
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
 from meantime.system.line_splitter import PIECE, LineSplitter, LongLine, StreamLines
+from meantime.system.platform import unread_bytes
 
 from .standard_streams import own_streams
 
@@ -45,21 +43,8 @@ class Out:
         """Whether whoever reads has read everything; None where the system does not say."""
         if self._writer is not None and self._writer.transport.get_write_buffer_size():
             return False
-        left = _unread(self._fd)
+        left = unread_bytes(self._fd)
         return None if left is None else left == 0
-
-
-def _unread(fd: int) -> int | None:
-    if sys.platform != "linux":
-        return None
-    mode = os.fstat(fd).st_mode
-    asked = termios.TIOCOUTQ if stat.S_ISSOCK(mode) else termios.FIONREAD if stat.S_ISFIFO(mode) else None
-    if asked is None:
-        return None
-    try:
-        return int.from_bytes(fcntl.ioctl(fd, asked, bytes(4)), sys.byteorder)
-    except OSError:
-        return None
 
 
 @asynccontextmanager

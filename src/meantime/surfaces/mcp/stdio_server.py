@@ -21,8 +21,8 @@ from meantime.system.line_splitter import LongLine, StreamLines
 from meantime.toolset.work_catalog import Works
 
 from .client_conversation import ClientConversation
-from .client_sessions import ClientSessions
-from .client_thread import ClientThread, instructions
+from .client_sessions import ClientSessions, ClientThread
+from .client_thread import instructions
 from .handshake import ACKNOWLEDGED, LISTEN
 from .notice_delivery import NoticeDelivery, Ride
 from .pipes import Out, own_pipes

@@ -35,12 +35,12 @@ from meantime.link.frames import (
     Welcome,
     Withdraws,
 )
-from meantime.link.unix_address import credentials
 from meantime.link.verb_messages import CATALOG_VERBS, VERBS, VerbMessages, encode, to_wire_answer
 from meantime.ports.clock import Alarm
 from meantime.ports.owner import Catalog
 from meantime.ports.runner import CURRENT, Context
 from meantime.ports.tasks import OpenTurn, Tasks
+from meantime.system.platform import peer_credentials
 
 from .executor_reports import ExecutorReports
 from .executor_table import ConnectedExecutor, ExecutorTable
@@ -85,7 +85,7 @@ class ClientLink:
     # -- life
 
     def _made(self) -> None:
-        self._pid, uid = credentials(self.wire.peer("socket"))
+        self._pid, uid = peer_credentials(self.wire.peer("socket"))
         if uid not in (None, os.geteuid()):  # None: this system does not say; the file's mode decides
             self.wire.abort()
             return

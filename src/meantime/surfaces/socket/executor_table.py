@@ -4,7 +4,6 @@ connected, a grace when it is not, and when that is over its runs are lost and i
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import Any, NamedTuple, Protocol
 
 from meantime.kernel.errors import InvalidInput
@@ -16,6 +15,7 @@ from meantime.link.frames import Fence, Limited, RunFrame, Stop
 from meantime.ports.clock import Alarm, Clock
 from meantime.ports.executors import Relay
 from meantime.ports.runner import Assignment
+from meantime.system.platform import ProcessHandle
 
 from .empty_inboxes import EmptyInboxes
 
@@ -52,7 +52,7 @@ class ConnectedExecutor:
         self.hosts: list[tuple[str, str, str]] = []  # that it pushes notices to
         self.asking: set[tuple[str, str]] = set()  # tasks, and what they are asking now
         self.grace: Alarm | None = None
-        self.life: int | None = None  # a descriptor that tells the end of its process
+        self.life: ProcessHandle | None = None  # tells the end of its process
         self.give_back: GiveBack = _keep
 
     def order(self, run: RemoteRun, *, again: bool) -> None:
@@ -186,18 +186,17 @@ class ExecutorTable:
     def _watch(self, executor: ConnectedExecutor) -> None:
         """A connection can be lost and come back; a process that has ended does not."""
         self._unwatch(executor)
-        if executor.pid is None or not hasattr(os, "pidfd_open"):
+        if executor.pid is None:
             return
         try:
-            executor.life = os.pidfd_open(executor.pid)
+            executor.life = ProcessHandle(executor.pid)
         except OSError:
             return  # its connection tells, too, only later
-        asyncio.get_running_loop().add_reader(executor.life, self.gone, executor)
+        executor.life.on_exit(asyncio.get_running_loop(), lambda: self.gone(executor))
 
     def _unwatch(self, executor: ConnectedExecutor) -> None:
         if executor.life is not None:
-            asyncio.get_running_loop().remove_reader(executor.life)
-            os.close(executor.life)
+            executor.life.close()
             executor.life = None
 
     def _let_be(self, executor: ConnectedExecutor) -> None:

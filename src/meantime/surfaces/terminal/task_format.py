@@ -95,6 +95,11 @@ def moment(iso: object) -> float | None:
     return datetime.fromisoformat(iso).timestamp()
 
 
+def local(moment: float) -> str:
+    """In the time zone of the person who reads it."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
+
+
 def age(task: Wire, now: float | None = None) -> float:
     """How long its run took, or has taken; of a queued one, how long it waits."""
     if task.get("duration") is not None:
@@ -147,16 +152,29 @@ def doing(task: Wire) -> str:
 
 
 def _waits_for(task: Wire) -> str:
+    due = moment(task.get("notBefore"))
+    if due is not None and due > time.time():
+        return f"starts in {span(due - time.time())}"
     return f"waits for a worker of {task['place']}" if task.get("place") else "waits for a slot"
 
 
 def _of_row(row: Wire) -> str:
     percent = [f"{row['percent']:.0f} %"] if row.get("percent") is not None and row["state"] in ACTIVE else []
-    said = plain(row["now"])
+    said = _in_local_time(plain(row["now"])) if row["state"] == "queued" else plain(row["now"])
     if row["state"] == "waiting" and said:
         said = f"asks: {said}"
     usual = [usually(row["usualMs"], age(row))] if row["state"] == "running" and row.get("usualMs") else []
     return " · ".join([*([" ".join([*percent, said]).strip()] if percent or said else []), *usual])
+
+
+def _in_local_time(said: str) -> str:
+    """The daemon names the time of a delayed start in UTC: it does not know where its reader is."""
+    head, starts, when = said.partition("starts at ")
+    try:
+        due = moment(when) if starts and not head else None
+    except ValueError:
+        due = None
+    return said if due is None else f"{starts}{local(due)}"
 
 
 def usually(ms: object, seconds: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from meantime.kernel.change import Change, notify, notify_waiting
-from meantime.kernel.event_notices import NoticeRate
+from meantime.kernel.event_notices import NoticeRate, one
 from meantime.kernel.limits import Retention
 from meantime.kernel.model import Task
 from meantime.kernel.notice_sources import SourceKind
@@ -18,7 +18,7 @@ T1, T2 = "t_0000000001", "t_0000000002"  # ids as ours are: those of their event
 
 
 async def _tell(bench: StoreFixture, task: Task, text: str, rate: NoticeRate = EACH) -> Task:
-    change = notify(task, text, bench.tick(), rate, joins=True)
+    change = notify(task, one(text), bench.tick(), rate, joins=True)
     await bench.write(change)
     return change.task
 
@@ -78,14 +78,14 @@ async def an_event_joins_the_last_one_until_that_is_leased(store: Store) -> None
     assert notice.body is not None
     told = (notice.id, notice.body.count, notice.body.first, notice.text)
     same(told, (f"{T1}.1.1", 3, "one", "three"), "what it stands for")
-    late = notify(task, "four", bench.tick(), RARELY, joins=True)
+    late = notify(task, one("four"), bench.tick(), RARELY, joins=True)
     same((await store.commit(late)).result, CommitResult.LEASED, "a leased notice keeps its words")
     same((await store.load(T1)) == task, True, "and nothing else was written")
     (again,) = await store.notices("a", [NoticeState.LEASED], 10)
     same(again.message(), notice.message(), "its words")
     await bench.give_back("turn")
     same((await store.commit(late)).result, CommitResult.LEASED, "once somebody had it, it is fixed")
-    waiting = notify(task, "four", bench.tick(), RARELY, joins=False)
+    waiting = notify(task, one("four"), bench.tick(), RARELY, joins=False)
     await bench.write(waiting)
     await bench.write(notify_waiting(waiting.task, bench.tick()))
     same(ids(await bench.lease("later")), [f"{T1}.1.1", f"{T1}.1.2"], "the next one has its own notice")
@@ -96,8 +96,8 @@ async def an_event_of_a_stale_version_writes_nothing(store: Store) -> None:
     task = await _tell(bench, await bench.start(T1), "one", RARELY)
     newer = await _tell(bench, task, "two", RARELY)
     for stale in (
-        notify(task, "three", bench.tick(), EACH, joins=True),
-        notify(task, "three", bench.tick(), RARELY, joins=True),
+        notify(task, one("three"), bench.tick(), EACH, joins=True),
+        notify(task, one("three"), bench.tick(), RARELY, joins=True),
     ):
         same((await store.commit(stale)).result, CommitResult.CONFLICT, "the version moved on")
     (notice,) = await store.notices("a", [NoticeState.UNREAD], 10)
@@ -110,7 +110,7 @@ async def events_that_wait_are_told_before_the_ending(store: Store) -> None:
     await bench.lease("turn")
     await bench.settle("turn")
     for text in ("two", "three"):
-        change: Change = notify(task, text, bench.tick(), RARELY, joins=False)
+        change: Change = notify(task, one(text), bench.tick(), RARELY, joins=False)
         await bench.write(change)
         task = change.task
     same(dict(await store.unread()), {}, "they wait")

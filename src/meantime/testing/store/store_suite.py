@@ -16,6 +16,7 @@ from . import (
     parking_checks,
     retention_checks,
     row_checks,
+    schedule_checks,
     search_checks,
     settle_checks,
     transcript_checks,
@@ -32,6 +33,7 @@ STORE_CHECKS: tuple[Check, ...] = (
     *parking_checks.CHECKS,
     *inbox_checks.CHECKS,
     *event_checks.CHECKS,
+    *schedule_checks.CHECKS,
     *transcript_checks.CHECKS,
     *retention_checks.CHECKS,
 )

@@ -239,6 +239,16 @@ async def a_reminder_of_what_runs_is_in_every_request(fixture: TalkFixture) -> N
         fixture.gates.open("a.org")
 
 
+async def the_tools_can_have_the_words_of_another_dialect(fixture: TalkFixture) -> None:
+    site = fixture.site
+    site.script(ToolCall("list_jobs", {}), "none")
+    async with fixture.site.opened() as mt:
+        assert await within(site.talk(mt.thread("t"), dialect="psi").say("what runs?")) == "none"
+        assert "list_jobs" in site.requests[0].tools, f"{site.requests[0].tools}"
+        assert "wait" not in site.requests[0].tools
+        assert len(site.requests[1].results) == 1, "the call was answered"
+
+
 async def two_conversations_at_once_keep_apart(fixture: TalkFixture) -> None:
     site = fixture.site
     site.script("one", "two")
@@ -266,5 +276,6 @@ CHECKS = (
     wrong_arguments_are_answered_to_the_model,
     nothing_to_say_asks_no_model,
     a_reminder_of_what_runs_is_in_every_request,
+    the_tools_can_have_the_words_of_another_dialect,
     two_conversations_at_once_keep_apart,
 )

@@ -108,6 +108,10 @@ BAD_OPTIONS: tuple[tuple[str, Any], ...] = (
     ("place", "gpu"),
     ("place", "pool:../x"),
     ("place", "pool:gpu"),  # there are no workers
+    ("delay", -1),
+    ("delay", float("nan")),
+    ("at", "tomorrow"),
+    ("at", 1.0),  # long past
 )
 
 

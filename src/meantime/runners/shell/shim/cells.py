@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import zlib
 
+from meantime.system import process_marks
+
 SIZE = 4096
 VERSION = 1
 
@@ -80,7 +82,7 @@ STATE_FILE, CONTROL_PIPE, OUT_FILE, ERR_FILE, ORDER_FILE = ".state", ".control",
 WHOLE_FILE = ".txt"  # what was kept, from its beginning to its end; made afterwards where that was needed
 FILES = (STATE_FILE, CONTROL_PIPE, OUT_FILE, ERR_FILE, ORDER_FILE, WHOLE_FILE)
 EVENTS_PIPE = "events"  # one for all
-MARK = "MEANTIME_COMMAND"  # in the environment of every command: whose it is, should its shim be killed
+MARK = process_marks.COMMAND
 
 
 def checksum(data: bytes | memoryview) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from meantime.system.platform.tree import splice
+
 from . import cells
 from .cells import CHUNK
 
@@ -43,7 +45,7 @@ class Stream:
     def _move(self, place: int, most: int) -> int:
         if self._splices and self._file >= 0:
             try:
-                return os.splice(self.fd, self._file, most, offset_dst=place, flags=os.SPLICE_F_NONBLOCK)
+                return splice(self.fd, self._file, most, place)
             except BlockingIOError:
                 raise
             except OSError:

@@ -5,12 +5,13 @@ It depends on nobody: its owner may be killed at any moment, and another one may
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import select
 import signal
 import time
+
+from meantime.system.platform import sync_file, tree
 
 from . import cells, process_tree
 from .intake import Intake
@@ -20,7 +21,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # the module itself would be one more to share with every fork
     from typing import Any
 
-PR_SET_CHILD_SUBREAPER = 36
 NEVER = float("inf")
 BRIEF = 0.002  # seconds: what is over by then is only told as over
 KILL_ROUND = 0.02  # seconds between two looks at what is left
@@ -28,7 +28,8 @@ PATIENCE = 0.25  # seconds between looks while we wait for something to happen t
 SURVIVE = 3.0  # seconds after which what cannot be killed is listed as left
 LITTLE = 1_000  # bytes of output that the ledger itself keeps: nobody waits for their sync
 RESTORED = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD, signal.SIGTERM)
-_prctl = ctypes.CDLL(None).prctl
+
+_adopt_orphans = tree.orphan_adopter()
 
 
 class Shim:
@@ -53,13 +54,15 @@ class Shim:
     def _detach(self) -> None:
         """A session of our own, so that no terminal's signals reach us, and the reaper of our command."""
         os.setsid()
-        _prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        self._woken, wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        _adopt_orphans()
+        self._woken, wake = os.pipe()
+        for fd in (self._woken, wake):
+            os.set_blocking(fd, False)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # at a shutdown we stay to see how it ends
         self._poll.register(self._woken, select.POLLIN)
-        self._poll.register(self._lifeline, 0)
+        self._poll.register(self._lifeline, select.POLLHUP)
 
     # -- the beginning
 
@@ -68,7 +71,10 @@ class Shim:
         if intake.more_wait:
             self._pass_on()
         self._order = intake.order
-        self._base = self._order["base"] = _lasting_path(self._order["base"])
+        folder, _, name = self._order["base"].rpartition("/")
+        # Through the folder itself: it may be moved while we live, and something else may take its place.
+        place, self._home = tree.hold_folder(folder)
+        self._base = self._order["base"] = f"{place}/{name}"
         state = intake.claim(self._me, self._started)
         if state is None:
             self._pass_on()
@@ -97,7 +103,7 @@ class Shim:
             self._plumbing.streams.clear()
             self._finish()
             return False
-        os.chdir("/")  # so that nobody is kept from removing the folder
+        os.chdir(self._home)
         self.state[cells.PHASE] = cells.RUNNING
         self._announce_at = time.monotonic() + BRIEF
         return True
@@ -107,7 +113,7 @@ class Shim:
         actions, theirs = self._plumbing.lay()
         began = time.monotonic_ns()
         if order["cgroup"]:
-            _enter(order["cgroup"])
+            tree.enter_group(order["cgroup"])
         try:
             self._pid = os.posix_spawn(
                 order["program"],
@@ -125,6 +131,7 @@ class Shim:
                 os.close(fd)
         self.state[cells.COMMAND_PID] = self._pid
         self.state[cells.COMMAND_START] = process_tree.start_time(self._pid)
+        tree.follow(self._pid, f"{cells.MARK}={order['env'].get(cells.MARK, '')}")
         self.state[cells.BEGAN] = began
 
     # -- while it runs
@@ -144,7 +151,8 @@ class Shim:
                     self._owner_is_gone()
                 elif fd == plumbing.stdin:
                     plumbing.feed()
-            if self._reap():
+            childless = self._reap()
+            if self._lingers and childless and tree.childless_is_alone():
                 self._lingers = False
             self._go_on_stopping()
             if time.monotonic() >= self._announce_at:
@@ -160,6 +168,8 @@ class Shim:
             due = now + PATIENCE
         elif self._stopping and self.state[cells.PHASE] != cells.ENDED:
             due = min(self._kill_at, now + PATIENCE) if now < self._kill_at else now + KILL_ROUND
+        if self._lingers:
+            due = min(due, now + tree.LOOK_AGAIN)
         return None if due == NEVER else max(1, round(1000 * (due - now)))
 
     def _announce(self) -> None:
@@ -207,8 +217,8 @@ class Shim:
 
     def _reap(self) -> bool:
         """Everything below us ends in our arms; only the command itself is what we wait for. True if
-        nothing is left: who has no child has no descendant, for we are given every orphan. A look at
-        /proc cannot say that, since a parent may end, and hand its children to us, while we look."""
+        we have no child: on Linux that is sure to mean that nothing is left. A look at all processes cannot
+        say that, since a parent may end, and hand its children to us, while we look."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -241,7 +251,7 @@ class Shim:
         if now >= self._kill_at:
             self._give_up_at = min(self._give_up_at, now + SURVIVE)
             process_tree.kill(self._me)
-        alone = self._reap()
+        alone = self._reap() and tree.childless_is_alone()
         if now >= self._give_up_at and self._pid:
             self._ended(-signal.SIGKILL)  # it cannot be killed; it will be listed as left
         if not self._pid and (alone or now >= self._give_up_at):
@@ -311,7 +321,7 @@ class Shim:
         """For a power cut: the state outlives every kill, but until now only in the kernel's memory. After
         the output: whoever finds the ending finds all that was said."""
         try:
-            os.fsync(self._lock)
+            sync_file(self._lock)
         except OSError:
             return  # then it is lost in a power cut, and only then
 
@@ -348,29 +358,9 @@ class Shim:
             self._baton = -1
 
 
-def _lasting_path(base: str) -> str:
-    """Through the folder itself: it may be moved while we live, and something else may take its place."""
-    folder, _, name = base.rpartition("/")
-    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # until we end
-    return f"/proc/self/fd/{held}/{name}"
-
-
-def _enter(group: str) -> None:
-    _write(f"{group}/cgroup.procs", os.getpid())
-
-
 def _leave(order: dict[str, Any]) -> None:
     """The command is in its group, and we are not: there was room for one more as long as we were."""
     try:
-        _enter(order["cgroup_home"])
-        _write(f"{order['cgroup']}/pids.max", order["processes"])
+        tree.leave_group(order["cgroup"], order["cgroup_home"], order["processes"])
     except OSError:
         return  # then we count, too; the command runs, and that is what is told
-
-
-def _write(path: str, number: int) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        os.write(fd, str(number).encode())
-    finally:
-        os.close(fd)

@@ -7,6 +7,9 @@ import os
 import select
 import termios
 
+from meantime.system.platform import sync_data
+from meantime.system.platform.tree import splices
+
 from . import cells
 from .output_writer import Order, Stream
 
@@ -41,7 +44,7 @@ class Plumbing:
         theirs = {out, err}
         actions: list[Any] = [(os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, err, 2)]
         if self._order["stdin"] is not None:
-            read, self.stdin = os.pipe2(os.O_CLOEXEC)
+            read, self.stdin = os.pipe()
             os.set_blocking(self.stdin, False)
             theirs.add(read)
             actions.append((os.POSIX_SPAWN_DUP2, read, 0))
@@ -50,9 +53,9 @@ class Plumbing:
         return actions, list(theirs)
 
     def _new_pipe(self, file: str, total: int, gap: int) -> int:
-        read, write = os.pipe2(os.O_CLOEXEC)
+        read, write = os.pipe()
         os.set_blocking(read, False)
-        self._follow(Stream(read, self._base + file, total, gap, self._state, hasattr(os, "splice")))
+        self._follow(Stream(read, self._base + file, total, gap, self._state, splices))
         return write
 
     def _terminal(self) -> tuple[list[Any], list[int]]:
@@ -106,7 +109,7 @@ class Plumbing:
             except OSError:
                 continue  # it said nothing there
             try:
-                os.fdatasync(file)
+                sync_data(file)
             except OSError:
                 pass  # then it is lost in a power cut, and only then
             finally:

@@ -40,7 +40,7 @@ def serve(orders: int, lifeline: int, events: int) -> None:
 
 
 def _fork(orders: int, lifeline: int, events: int) -> bool:
-    taken, baton = os.pipe2(os.O_CLOEXEC)
+    taken, baton = os.pipe()
     if _try_to_fork() == 0:
         os.close(taken)
         _live(orders, lifeline, events, baton)

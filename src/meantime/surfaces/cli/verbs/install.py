@@ -14,16 +14,10 @@ import click
 from meantime.daemon.home import home
 from meantime.surfaces.caller import executable
 from meantime.surfaces.cli.confirmation import confirmed
-from meantime.surfaces.install.agent_configs import (
-    AGENTS,
-    AgentConfig,
-    Place,
-    ServerList,
-    server_list,
-    wrapped_change,
-)
+from meantime.surfaces.install.agent_configs import AGENTS, AgentConfig, Place
 from meantime.surfaces.install.config_copies import Copies
 from meantime.surfaces.install.file_change import FileChange
+from meantime.surfaces.install.server_lists import ServerList, server_list, wrapped_change
 from meantime.surfaces.terminal.errors import FAILED, USAGE, CliError
 from meantime.surfaces.terminal.terminal_text import plain_lines
 
@@ -66,7 +60,9 @@ def command(
     words = ["meantime"] if scope == "project" else executable.path()
     place = Place(Path.cwd() if scope == "project" else None, Path(os.path.expanduser("~")), os.environ)
     if wrap:
-        return _wrap(host, server_list(agent, place), names, words, uninstall, not only_print, not yes)
+        return _wrap(
+            host, server_list(agent, place, Path.cwd()), names, words, uninstall, not only_print, not yes
+        )
     found = host.changes(place, words, not uninstall)
     ask = not (only_print or yes)
     if uninstall:
@@ -89,12 +85,16 @@ def _wrap(
     if not change.is_one:
         click.echo(f"{servers.path}: nothing to change.")
         return 1 if names else 0
-    if not _agreed(_shown([change]), ask=ask and write):
+    copies = Copies(home(os.environ))
+    removed = copies.needless(change) if uninstall else []
+    if not _agreed(_shown([change], removed), ask=ask and write):
         return 1
     if write:
         change.write(copy=not uninstall)
         if not uninstall:
-            Copies(home(os.environ)).wrote(change)
+            copies.wrote(change)
+        for path in removed:
+            copies.remove(path)
         click.echo(f"wrote {change.path}: {', '.join(made.done)}")
         click.echo(host.note)
     return 0
@@ -124,7 +124,7 @@ def _taken_out(host: AgentConfig, found: Sequence[FileChange], *, write: bool, a
     removed, kept = copies.ours(found)
     if not changes and not removed:
         click.echo(f"{host.title} does not have it; nothing to change.")
-    elif not _agreed(_shown(changes) + "".join(f"- the copy {path}\n" for path in removed), ask=ask):
+    elif not _agreed(_shown(changes, removed), ask=ask):
         return 1
     elif write:
         for change in changes:
@@ -138,8 +138,9 @@ def _taken_out(host: AgentConfig, found: Sequence[FileChange], *, write: bool, a
     return 0
 
 
-def _shown(changes: Sequence[FileChange]) -> str:
-    return plain_lines("".join(change.shown() for change in changes))
+def _shown(changes: Sequence[FileChange], removed: Sequence[Path] = ()) -> str:
+    copies = "".join(f"- the copy {path}\n" for path in removed)
+    return plain_lines("".join(change.shown() for change in changes)) + copies
 
 
 def _agreed(text: str, *, ask: bool) -> bool:

@@ -67,4 +67,5 @@ def _so_far(daemon: Daemon, path: str, stream: str, copy: Copy, tail: int | None
 
 def _history(daemon: Daemon, id: str, to: Sink) -> None:
     for message in daemon.get(f"/v1/tasks/{part(id)}/logs"):
-        to.write(f"[{message['role']}] {message['text']}\n".encode(errors="replace"))
+        name = f"{message['name']}: " if message["type"] == "emitted" else ""
+        to.write(f"[{message['role']}] {name}{message['text']}\n".encode(errors="replace"))

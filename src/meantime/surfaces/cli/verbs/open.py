@@ -9,6 +9,7 @@ from meantime.surfaces.daemon_client.daemon_client import Daemon, part
 from meantime.surfaces.terminal.errors import NOT_FOUND, USAGE, CliError, DaemonRefused
 from meantime.surfaces.terminal.std_streams import echo
 from meantime.surfaces.terminal.terminal_text import plain
+from meantime.system import platform
 
 TYPE_CHECKING = False  # to load `typing` takes 2 ms
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def command(
 ) -> None:
     """Open the page with all tasks in the browser, or at one TASK or THREAD.
 
-    The link works once. `--print` prints it, for a browser elsewhere or for somebody else.
+    The link works once. `--print` prints it, for a browser elsewhere or for somebody else. A system that
+    does not say which user is behind a connection, such as macOS, always prints it.
     """
     with_daemon = daemon()
     address = with_daemon.get("/v1/info").get("url")
@@ -56,6 +58,8 @@ def command(
             "--question needs a task.", "Name the task that asks: meantime open TASK --question", USAGE
         )
     scope = {"thread": thread, "question": task if question else None}
+    if not platform.KNOWS_TCP_PEERS:  # a browser would show the link to other users, in its arguments
+        only_print = True
     shared = only_print or as_json
     wish = {"access": "read" if read_only else "write", "minutes": minutes, "sameUser": not shared, **scope}
     made = _code(with_daemon, wish)

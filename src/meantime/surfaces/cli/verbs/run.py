@@ -7,6 +7,7 @@ import os
 import time
 
 from meantime.surfaces.caller.caller_thread import PERSON, own_task, own_thread
+from meantime.surfaces.cli.local_time import moment
 from meantime.surfaces.cli.parameter_types import DURATION, FilePath
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 from meantime.surfaces.daemon_client.daemon_client import Daemon, part
@@ -51,6 +52,8 @@ LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"  # 32 of them
 @option("--id", metavar="ID", help="An id of your own: a second start with it is refused.")
 @option("--retry", is_flag=True, help="It may run again if it is unknown how it ended; needs --no-env.")
 @option("--place", metavar="PLACE", help="Run it at a worker: pool:NAME.")
+@option("--delay", type=DURATION, metavar="TIME", help="Start it after 90s, 20m; needs --no-env.")
+@option("--at", metavar="TIME", help="Start it at 17:30, or 2026-05-01T17:30; needs --no-env.")
 @option("--pty", is_flag=True, help="Give it a terminal.")
 @option("--stdin-open", is_flag=True, help="Keep its stdin open for `meantime send`.")
 @option("-w", "--wait", is_flag=True, help="Show its output, and end with its exit code.")
@@ -92,24 +95,32 @@ def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
     env = _text_only(_named(given["variables"]))
     # Another machine has an environment of its own.
     own = None if given["no_env"] or given["place"] else _text_only(dict(os.environ))
+    is_delayed = given["delay"] is not None or given["at"] is not None
+    if is_delayed and (env or own) and given["agent"] is None:
+        problem = "A command that starts later cannot have variables: their values are not kept."
+        raise CliError(problem, _without_variables(given), USAGE)
+    if given["delay"] is not None and given["at"] is not None:
+        raise CliError("Give --delay or --at, not both.", "For example: --delay 20m, or --at 17:30", USAGE)
     if given["retry"] and (env or own):
         problem = "A command with --retry cannot have variables: their values are not kept."
-        raise CliError(problem, "Use --retry with --no-env: it gets the daemon's environment.", USAGE)
+        raise CliError(problem, _without_variables(given), USAGE)
     order: Wire = {
-        "id": given["id"] or _new("t_"),
+        "id": given["id"] or new_id("t_"),
         "thread": own_thread() if given["thread"] is None else given["thread"],
         "parent": own_task(),
         "command": what,
-        "cwd": os.path.abspath(given["cwd"] or _here()),
+        "cwd": os.path.abspath(given["cwd"] or here("Go elsewhere, or name one with --cwd.")),
         "env": env or None,
         "environment": own,  # what the daemon was started with is not this caller's
         "description": given["name"],
         # Without one of its own it would join whatever is open in the thread: a person did not ask for that.
-        "batch": given["batch"] or _new("b_"),
+        "batch": given["batch"] or new_id("b_"),
         "timeout": NONE if given["timeout"] == 0 else given["timeout"],
         "retry": "idempotent" if given["retry"] else None,
         "pty": given["pty"] or None,
         "place": given["place"],
+        "delay": given["delay"],
+        "at": None if given["at"] is None else moment(given["at"], time.time()),
         "openStdin": given["stdin_open"] or None,
         "notify": None if _is_conversation(given["thread"]) else False,
     }
@@ -129,6 +140,14 @@ def _order(what: str | list[str], given: dict[str, Any]) -> Wire:
     return order
 
 
+def _without_variables(given: dict[str, Any]) -> str:
+    """How to start it without values that would have to be kept."""
+    needed = "Use --no-env" if not given["variables"] else "Leave out -e"
+    if given["variables"] and not given["no_env"] and not given["place"]:
+        needed += " and use --no-env"
+    return f"{needed}: it gets the daemon's environment."
+
+
 def _agent(what: str | list[str], given: dict[str, Any]) -> Wire:
     """In place of a command: it has neither a stdin nor an environment of the caller's."""
     for name in ("variables", "pty", "stdin_open", "retry"):
@@ -144,17 +163,16 @@ def _is_conversation(named: str | None) -> bool:
     return named is not None or own_thread() != PERSON
 
 
-def _new(prefix: str) -> str:
+def new_id(prefix: str) -> str:
     return prefix + "".join(LETTERS[byte % 32] for byte in os.urandom(10))  # `secrets` loads OpenSSL
 
 
-def _here() -> str:
+def here(hint: str) -> str:
+    """The current folder; an error with this hint where there is none."""
     try:
         return os.getcwd()
     except FileNotFoundError:
-        raise CliError(
-            "The current folder is gone.", "Go elsewhere, or name one with --cwd.", USAGE
-        ) from None
+        raise CliError("The current folder is gone.", hint, USAGE) from None
 
 
 def _named(variables: tuple[str, ...]) -> dict[str, str]:
@@ -220,7 +238,9 @@ def _was_configured_since(with_daemon: Daemon) -> bool:
 
 def _say(task: Wire) -> None:
     state = "queued" if task["state"] == "queued" else "started"
-    echo(f"{state} {task['id']} ({task_format.title(task)})")
+    due = task_format.moment(task.get("notBefore"))
+    when = "" if due is None else ", starts now" if due <= time.time() else f", {task_format.doing(task)}"
+    echo(f"{state} {task['id']} ({task_format.title(task)}){when}")
     if on_terminal():
         short = task_format.short(task["id"])
         for words, does in (

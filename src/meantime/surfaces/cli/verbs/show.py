@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 from meantime.surfaces.cli import task_search
 from meantime.surfaces.cli.parameter_types import one_task
@@ -15,6 +14,7 @@ from meantime.surfaces.terminal.task_format import Wire
 from meantime.surfaces.terminal.terminal_text import plain, plain_lines
 
 LINES = 20  # of a long text
+INPUTS = {"shell": "command", "watch": "watches"}  # by kind: the name of what it was given
 
 
 @verb("show")
@@ -42,6 +42,8 @@ def command(ref: str, as_json: bool) -> None:
 def _facts(task: Wire) -> dict[str, str]:
     ended = task["state"] not in task_format.ACTIVE
     usual: Wire = task.get("usual") or {}
+    started = (task.get("row") or task).get("startedAt")  # the task itself has a time for one in a queue, too
+    age = task_format.age(task)
     facts = {
         "id": task["id"],
         "task": task_format.title(task),
@@ -50,16 +52,18 @@ def _facts(task: Wire) -> dict[str, str]:
         "asks": _question(task.get("question")),
         "next": plain_lines(task.get("followUp") or ""),
         "agent" if task["agent"] != task["kind"] else "kind": plain(task["agent"]),
-        "command" if task["kind"] == "shell" else "prompt": plain_lines(task.get("prompt") or ""),
+        INPUTS.get(task["kind"], "prompt"): plain_lines(task.get("prompt") or ""),
         "on": plain(task.get("worker") or task.get("place") or ""),
         "thread": plain(task["parentSessionID"]),
         "batch": plain(task.get("batchId") or ""),
         "parent": plain(task.get("parentTaskID") or ""),
         "created": _at(task.get("createdAt")),
-        "started": _at(task.get("startedAt")) if task["state"] != "queued" else "",
+        "started": _at(started) if task["state"] != "queued" else "",
         "ended": _at(task.get("completedAt")),
-        "took" if ended else "for": task_format.span(task_format.age(task)),
-        "usual": task_format.usually(usual.get("ms"), task_format.age(task)),
+        "took" if ended else "for": "" if ended and not started else task_format.span(age),
+        "usual": task_format.usually(
+            usual.get("ms"), 0.0 if task["state"] == "queued" or not started else age
+        ),
         "told": _told(task),
         "exit code": "" if task.get("exitCode") is None else str(task["exitCode"]),
         "error": plain_lines(task.get("error") or ""),
@@ -104,7 +108,7 @@ def _run(task: Wire) -> str:
 
 def _at(iso: object) -> str:
     moment = task_format.moment(iso)
-    return "" if moment is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))
+    return "" if moment is None else task_format.local(moment)
 
 
 def _shortened(text: str) -> list[str]:

@@ -68,6 +68,15 @@ const kindView = (notice) =>
     ? html`<span class="state">${icon("running")}${notice.kind}</span>`
     : html`<span class="state" data-state=${notice.outcome}>${icon(notice.outcome)}${WORDS[notice.outcome] ?? notice.outcome}</span>`;
 
+/** Endings and events are about a task; a reminder or a message is not. @param {Notice} notice */
+export const hasTask = (notice) => notice.kind === "ending" || notice.kind === "event";
+
+/** @param {Notice} notice */
+const titleView = (notice) =>
+  hasTask(notice)
+    ? html`<a class="notice-title" href=${address({ task: notice.task })} dir="auto" title=${notice.text}>${notice.title}</a>`
+    : html`<span class="notice-title" dir="auto" title=${notice.text}>${notice.title}</span>`;
+
 /** @param {Notice} notice @param {How} how */
 function noticeView(notice, how) {
   const current = notice.id === how.cursor;
@@ -80,7 +89,7 @@ function noticeView(notice, how) {
     <span class="notice-number">${notice.number}</span>
     <span class="node" data-state=${notice.state}>${icon(notice.state)}</span>
     ${kindView(notice)}
-    <a class="notice-title" href=${address({ task: notice.task })} dir="auto" title=${notice.text}>${notice.title}</a>
+    ${titleView(notice)}
     <span class="notice-delivery" data-state=${notice.state}>${deliveryWords(notice)}</span>
     <span class="notice-time">${time(notice.endedAt)}</span>
     ${notice.state === "parked" ? parkedView(notice, how) : nothing}

@@ -13,7 +13,7 @@ import { print, term } from "../core/search-query.js";
 import { store } from "../core/store.js";
 import { deliverAgain, obstacle } from "../task/actions.js";
 import { html, nothing } from "../vendor/lit.js";
-import { inboxLine } from "./inbox-line.js";
+import { hasTask, inboxLine } from "./inbox-line.js";
 import { threadInspector } from "./thread-inspector.js";
 import "../list/rail.js";
 
@@ -107,7 +107,7 @@ class ThreadPage extends PageElement {
   /** @param {string} name one of keys.js @returns {boolean} whether it is known here */
   command(name) {
     if (name === "next" || name === "previous") this.move(name === "next" ? 1 : -1);
-    else if (name === "open") this.current && go({ task: this.current.task });
+    else if (name === "open") this.current && hasTask(this.current) && go({ task: this.current.task });
     else if (name === "deliver") this.deliver(this.current?.state === "parked" ? [this.current] : this.parked);
     else if (name === "notify") toggleNotify(this.thread).then((text) => (say(text), this.requestUpdate()));
     else if (name === "copy") copy(this.thread, "the id");

@@ -1,0 +1,183 @@
+"""Runs the core of the suite on every supported Python; writes a table of docs/reference/tested-versions.md.
+
+python tools/run_python_matrix.py [3.12 3.13 …]
+
+An interpreter is found on the PATH or among those of pyenv. Otherwise it comes from a newer Debian, for root
+and where mmdebstrap is installed: that system is a folder, in which the tests then run. The environments are
+in .matrix. The table names a version that cannot be had.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / ".matrix"
+RESULTS = ROOT / "docs" / "reference" / "python-versions.json"
+PAGE = ROOT / "docs" / "reference" / "tested-versions.md"
+BEGIN, END = "<!-- Python versions: written by tools/run_python_matrix.py -->\n", "<!-- end -->"
+VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+CORE = (
+    "kernel", "ports", "system", "fundamentals", "conformance", "runtime", "toolset", "seeds", "link",
+    "client", "shell", "app", "daemon",
+)  # fmt: skip
+NEWER_DEBIAN = "forky"  # has the Python that the machine's own Debian does not have
+LONGEST = 3600.0  # seconds for the tests of one version
+
+
+class Interpreter(NamedTuple):
+    words: list[str]  # the command that starts it
+    source: str
+
+
+def main(wanted: list[str]) -> int:
+    """Exit code 1 if a test failed."""
+    FOLDER.mkdir(exist_ok=True)
+    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    for version in wanted or VERSIONS:
+        known[version] = tested(version)
+        sys.stderr.write(f"Python {version}: {known[version]}\n")
+    RESULTS.write_text(json.dumps(dict(sorted(known.items())), indent=2) + "\n")
+    PAGE.write_text(with_table(PAGE.read_text(), known))
+    return int(any(row.get("failed") for row in known.values()))
+
+
+def tested(version: str) -> dict[str, object]:
+    found = _local(version) or _from_debian(version)
+    if found is None:
+        return {"missing": "not on this machine, and mmdebstrap could not bring it"}
+    python = _environment(version, found)
+    exact = _said([*python, "-c", "import platform; print(platform.python_version())"]).strip()
+    log = FOLDER / f"{version}.log"
+    with log.open("wb") as out:
+        subprocess.run(
+            [*python, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", "-m", "not slow",
+             "-p", "no:cacheprovider", *(f"tests/{name}" for name in CORE)],
+            cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, timeout=LONGEST,
+            check=False,
+        )  # fmt: skip
+    counts = dict.fromkeys(("passed", "failed", "skipped", "error"), 0)
+    last = log.read_text("utf-8", "replace").strip().splitlines()[-1:] or [""]
+    for number, word in re.findall(r"(\d+) (passed|failed|skipped|error)", last[0]):
+        counts[word] = int(number)
+    if not counts["passed"]:
+        raise SystemExit(f"Nothing ran. Look into {log}.")
+    return {
+        "version": exact, "from": found.source, "passed": counts["passed"],
+        "failed": counts["failed"] + counts["error"], "skipped": counts["skipped"],
+        "date": date.today().isoformat(),
+    }  # fmt: skip
+
+
+def _local(version: str) -> Interpreter | None:
+    named = shutil.which(f"python{version}")
+    if named is not None and _is(version, named):
+        return Interpreter([named], "found here")
+    for path in sorted(Path("~/.pyenv/versions").expanduser().glob(f"{version}.*/bin/python")):
+        return Interpreter([str(path)], "found here")
+    return None
+
+
+def _is(version: str, path: str) -> bool:
+    """A shim of pyenv has the name, and may have no interpreter behind it."""
+    done = subprocess.run(
+        [path, "-c", "import sys; print(sys.version)"], capture_output=True, text=True, check=False
+    )
+    return done.stdout.startswith(f"{version}.")
+
+
+def _from_debian(version: str) -> Interpreter | None:
+    system = FOLDER / f"debian-{version}"
+    if os.getuid() != 0 or shutil.which("mmdebstrap") is None:
+        return None
+    if not (system / f"usr/bin/python{version}").exists():
+        shutil.rmtree(system, ignore_errors=True)
+        packages = f"python{version},python{version}-venv,ca-certificates,procps"
+        made = subprocess.run(
+            ["mmdebstrap", "-q", "--aptopt=Acquire::Check-Valid-Until \"false\"", "--variant=minbase",
+             f"--include={packages}", NEWER_DEBIAN, str(system)], check=False,
+        )  # fmt: skip
+        if made.returncode:
+            return None
+    inside = 'for each in /proc /sys /dev "$0"; do mount --rbind "$each" "$1$each" || exit; done; '
+    inside += 'r=$1 && shift && exec chroot "$r" /usr/bin/env -C "$0" HOME=/root "$@"'
+    (system / str(ROOT)[1:]).mkdir(parents=True, exist_ok=True)
+    words = ["unshare", "--mount", "sh", "-c", inside, str(ROOT), str(system)]
+    return Interpreter([*words, f"/usr/bin/python{version}"], f"Debian {NEWER_DEBIAN}")
+
+
+def _environment(version: str, found: Interpreter) -> list[str]:
+    """The command of a Python that has the package and what its tests need."""
+    python = FOLDER / version / "bin" / "python"
+    apart = found.words[:-1]
+    if not (FOLDER / version / ".ready").exists():
+        _run([*found.words, "-m", "venv", "--clear", str(FOLDER / version)])
+        offline: list[str] = []
+        if apart:  # its folder has no network: the packages are fetched here
+            wheels = FOLDER / f"wheels-{version}"
+            pip = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check"]
+            _run([*pip, "--only-binary=:all:", f"--python-version={version}", "-d", str(wheels), *_needed()])
+            offline = ["--no-index", f"--find-links={wheels}", "--no-build-isolation"]
+            _run([*apart, str(python), "-m", "pip", "install", "-q", *offline[:2], "hatchling", "editables"])
+        pip = [*apart, str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        _run([*pip, *offline, "-e", f"{ROOT}[dev]"])
+        (FOLDER / version / ".ready").touch()
+    return [*apart, str(python)]
+
+
+def _needed() -> list[str]:
+    """Everything that the extra `dev` brings, with what builds the package itself."""
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras: dict[str, list[str]] = project["optional-dependencies"]
+    names = [
+        name
+        for each in extras["dev"]
+        if (own := re.match(r"meantime\[(.*)\]", each))
+        for name in own[1].split(",")
+    ]
+    found = [
+        *project["dependencies"],
+        "editables",
+        *(one for name in ("dev", *names) for one in extras[name]),
+    ]
+    return [one for one in found if not one.startswith("meantime[")]
+
+
+def _run(command: list[str]) -> None:
+    subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=True)
+
+
+def _said(command: list[str]) -> str:
+    return subprocess.run(
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
+
+
+def table(known: dict[str, dict[str, object]]) -> str:
+    lines = ["| Python | from | passed | failed | skipped | on |", "|---|---|---|---|---|---|"]
+    for version, row in sorted(known.items()):
+        if "missing" in row:
+            lines.append(f"| {version} | {row['missing']} | | | | |")
+        else:
+            cells = (row[key] for key in ("version", "from", "passed", "failed", "skipped", "date"))
+            lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines) + "\n"
+
+
+def with_table(text: str, known: dict[str, dict[str, object]]) -> str:
+    before, _, rest = text.partition(BEGIN)
+    return before + BEGIN + table(known) + END + rest.partition(END)[2]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
