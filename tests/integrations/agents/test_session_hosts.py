@@ -21,6 +21,7 @@ from meantime.testing.session_host.host_fixture import ODD
 
 from ..cli_agents.test_real import Claude, Codex
 from ..opencode.serving import Running
+from . import report
 from .installed import CLAUDE, CODEX, GEMINI, GOOSE, OPENCODE, Agent, Gemini, Goose, OpenCode, needs
 from .model import Model, script
 
@@ -109,7 +110,7 @@ HOSTS = [
     pytest.param(on_a_server, id="opencode", marks=needs(OPENCODE)),
     on_the_command_line(GOOSE, Goose, otherwise="allow"),
 ]
-# A turn of these takes seconds, and there are a hundred of them.
+# A turn of these takes seconds of CPU.
 SLOW = [
     over_acp(OPENCODE, OpenCode, "acp", shared=True, start=120),
     on_the_command_line(OPENCODE, OpenCode, otherwise="allow"),
@@ -119,9 +120,19 @@ SLOW = [
 ]
 
 
-@pytest.fixture(params=SESSION_HOST_CHECKS, ids=lambda check: check.__name__)
-def check(request: pytest.FixtureRequest) -> Check:
-    return request.param
+CHECKS = [pytest.param(check, id=check.__name__) for check in SESSION_HOST_CHECKS]
+
+
+def pairs() -> list[Any]:
+    """Each check with two of the slow agents, and so each of these with two checks in five. All pairs take
+    longer than the rest of the agents' tests together; `make agents-newest`, which reports, runs them all."""
+    chosen: list[Any] = []
+    for row, check in enumerate(CHECKS):
+        for column, made in enumerate(SLOW):
+            if report.FILE or (row + column) % len(SLOW) in (0, 2):
+                values = (*made.values, *check.values)
+                chosen.append(pytest.param(*values, id=f"{check.id}-{made.id}", marks=made.marks))
+    return chosen
 
 
 @pytest.fixture(autouse=True)
@@ -131,13 +142,14 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("made", HOSTS)
+@pytest.mark.parametrize("check", CHECKS)
 async def test_real_hosts_keep_the_contract(
     made: Any, check: Check, request: pytest.FixtureRequest, tmp_path: Path, model: Model
 ) -> None:
     await exercise(made, check, request, tmp_path, model)
 
 
-@pytest.mark.parametrize("made", SLOW)
+@pytest.mark.parametrize(("made", "check"), pairs())
 async def test_slow_hosts_keep_the_contract(
     made: Any, check: Check, request: pytest.FixtureRequest, tmp_path: Path, model: Model
 ) -> None:
