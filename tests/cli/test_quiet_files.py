@@ -194,6 +194,7 @@ def test_a_session_at_the_end_of_what_codex_says_is_found_too(person: Person):
 @pytest.mark.parametrize("thread", ["..", ".", "../ledger.db", "a/b"])
 def test_a_name_that_is_a_path_is_never_quiet(person: Person, thread: str):
     host = Host(person, "claude-code", "s-1")
+    host.quiet.parent.mkdir(exist_ok=True)  # otherwise no path leads through it
     before = host.starts()
     for _ in range(2):
         done = host.run("post-tool", said=json.dumps(host.said), MEANTIME_THREAD=thread)
