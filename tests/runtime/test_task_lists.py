@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +14,7 @@ import pytest
 from jobs import finished, start, take_turn
 from meantime import (
     Agent,
+    Call,
     InvalidInput,
     Meantime,
     NotFound,
@@ -150,3 +155,23 @@ async def test_only_the_newest_ended_tasks_stay_listed(thread: Thread) -> None:
     assert [task.id for task in await thread.list("all")] == ids[:1:-1]
     assert (await thread.get(ids[0])).ended
     assert (await thread.output(ids[0])).value == "done"
+
+
+async def test_a_list_is_as_new_as_the_last_event(tmp_path: Path) -> None:
+    """The file has an ending before its owner hears of it. A view that asks for the last event, looks, and then
+    waits for newer ones would show an ended task as running for ever."""
+    path, gate = tmp_path / "work.db", asyncio.Event()
+    async with Meantime.open(path) as mt:
+        thread = mt.thread("conv-1")
+        await thread.start(Call(gate.wait))
+        runtime: Any = mt._runtime
+        before = await runtime.last_event()
+        gate.set()
+        with closing(sqlite3.connect(path)) as beside:
+            while not runtime.record._pending:
+                await asyncio.sleep(0)
+            over = time.monotonic() + 30
+            while beside.execute("SELECT max(seq) FROM events").fetchone()[0] == before:  # the loop stands still
+                assert time.monotonic() < over
+        assert await runtime.last_event() > before
+        assert not await thread.list()

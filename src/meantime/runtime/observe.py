@@ -46,9 +46,20 @@ class Observing:
         check_count(after, "after", 0, 1 << 62)
         check_count(limit, "limit", 1, MOST)
         found = await self._record.store.events(after, limit)
-        if found and found[-1].seq > self._heard:
-            await self._record.drain()  # so that whoever looks at the task finds what the journal says of it
+        await self._hear_of(found[-1].seq if found else 0)
         return found
+
+    async def last_event(self) -> int:
+        """The newest event. What it is of can be looked at, and whatever is newer can be waited for."""
+        last = await self._record.store.last_event()
+        await self._hear_of(last)
+        return last
+
+    async def _hear_of(self, seq: int) -> None:
+        """The store knows of a commit before we do. Whoever looks at a task must find what the journal says
+        of it: otherwise a view that is only renewed by later events would stay out of date."""
+        if seq > self._heard:
+            await self._record.drain()
 
     async def wait_events(self, after: int) -> None:
         """Returns when the journal may hold something newer than `after`."""

@@ -351,7 +351,7 @@ class Runtime(ReminderVerbs):
 
     async def last_event(self) -> int:
         check_loop(self._loop)
-        return await self.store.last_event()
+        return await self.observing.last_event()
 
     async def threads(self, limit: int) -> Sequence[ThreadCount]:
         self._check_open()
