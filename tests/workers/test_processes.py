@@ -61,6 +61,20 @@ def until(holds: Callable[[], object], seconds: float = 30.0) -> None:
         time.sleep(0.05)
 
 
+def until_said(text: str, machine: Machine, *words: str) -> None:
+    said = ""
+
+    def is_said() -> bool:
+        nonlocal said
+        said = machine.run(*words)
+        return text in said
+
+    try:
+        until(is_said)
+    except AssertionError:
+        raise AssertionError(f"{text!r} was not said, but:\n{said}") from None
+
+
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
     machine = Machine(tmp_path)
@@ -133,17 +147,18 @@ def test_a_worker_that_has_just_joined_says_what_it_may_not_perform_yet(tmp_path
         words = [*MEANTIME, "worker", "--join", "-", "--name", "other"]
         pipe = subprocess.PIPE
         with subprocess.Popen(words, env=env, stdin=pipe, stderr=pipe, text=True) as worker:
-            machine.workers.append(worker)
-            assert worker.stdin is not None
-            assert worker.stderr is not None
-            worker.stdin.write(line)
-            worker.stdin.close()
-            heard = iter(worker.stderr.readline, "")
-            assert next(said for said in heard if "can perform nothing" in said)
-            id = machine.run("run", "-q", "--place", "pool:default", "true").strip()
-            until(lambda: "performs commands (other cannot)" in machine.run("ps"))
-            machine.run("cancel", id)
-            worker.terminate()
+            try:
+                assert worker.stdin is not None
+                assert worker.stderr is not None
+                worker.stdin.write(line)
+                worker.stdin.close()
+                heard = iter(worker.stderr.readline, "")
+                assert next(said for said in heard if "can perform nothing" in said)
+                id = machine.run("run", "-q", "--place", "pool:default", "true").strip()
+                until_said("performs commands (other cannot)", machine, "ps")
+                machine.run("cancel", id)
+            finally:
+                worker.terminate()
     finally:
         machine.run("down", "--stop")
 
