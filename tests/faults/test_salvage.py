@@ -6,6 +6,7 @@ import asyncio
 import random
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -172,3 +173,24 @@ def test_a_ledger_of_which_only_the_wal_is_left_comes_back(tmp_path: Path) -> No
     with pytest.raises(LedgerDamaged, match=f"{len(EVERY)} tasks"):
         asyncio.run(salvaged_not(killed.ledger))
     assert asyncio.run(listed(killed.ledger, salvage=True)) == EVERY
+
+
+GARBLED = {  # a letter of each has another bit
+    "a state of a notice": "UPDATE notices SET state = CAST(x'75ee72656164' AS TEXT) WHERE thread || number = 'b3'",
+    "the name of a thread": "UPDATE threads SET id = CAST(x'e261' AS TEXT) WHERE id = 'b'",
+    "a name of a task in the journal": "UPDATE events SET task_id = CAST(x'62ad31' AS TEXT) WHERE seq = 50",
+}
+
+
+@pytest.mark.parametrize("statement", GARBLED.values(), ids=GARBLED)
+def test_a_text_that_is_not_utf8_spoils_its_own_row_alone(
+    tmp_path: Path, whole: bytes, statement: str
+) -> None:
+    ledger = damaged(tmp_path, whole)
+    with closing(sqlite3.connect(ledger, isolation_level=None)) as db:
+        db.execute("PRAGMA ignore_check_constraints = ON")
+        assert db.execute(statement).rowcount == 1
+    garbled = ledger.read_bytes()
+    ledger.write_bytes(garbled[: len(garbled) * 99 // 100])
+    ids, _ = judged(ledger)
+    assert len(ids) > len(TRUTH) * 0.9

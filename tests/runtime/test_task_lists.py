@@ -158,8 +158,8 @@ async def test_only_the_newest_ended_tasks_stay_listed(thread: Thread) -> None:
 
 
 async def test_a_list_is_as_new_as_the_last_event(tmp_path: Path) -> None:
-    """The file has an ending before its owner hears of it. A view that asks for the last event, looks, and then
-    waits for newer ones would show an ended task as running for ever."""
+    """The file has an ending before its owner hears of it. A view that asks for the last event, looks, and
+    then waits for newer ones would show an ended task as running for ever."""
     path, gate = tmp_path / "work.db", asyncio.Event()
     async with Meantime.open(path) as mt:
         thread = mt.thread("conv-1")
@@ -168,10 +168,10 @@ async def test_a_list_is_as_new_as_the_last_event(tmp_path: Path) -> None:
         before = await runtime.last_event()
         gate.set()
         with closing(sqlite3.connect(path)) as beside:
-            while not runtime.record._pending:
+            while not runtime.record._pending:  # noqa: ASYNC110  no event says it
                 await asyncio.sleep(0)
             over = time.monotonic() + 30
-            while beside.execute("SELECT max(seq) FROM events").fetchone()[0] == before:  # the loop stands still
-                assert time.monotonic() < over
+            while beside.execute("SELECT max(seq) FROM events").fetchone()[0] == before:
+                assert time.monotonic() < over  # the loop stands still meanwhile
         assert await runtime.last_event() > before
         assert not await thread.list()

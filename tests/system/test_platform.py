@@ -137,6 +137,7 @@ def test_a_process_is_named_by_pid_and_start(system: Any, child: subprocess.Pope
 
 def test_a_process_has_a_program_and_a_command_line(system: Any, child: subprocess.Popen[bytes]):
     assert os.path.basename(system.program(child.pid)) in ("sleep", "coreutils", "busybox")
+    until(lambda: system.command_line(child.pid))  # for a moment after its exec it has none
     assert system.command_line(child.pid) == b"sleep\x00600\x00"
     assert (system.program(0), system.command_line(0)) == ("", b"")
 

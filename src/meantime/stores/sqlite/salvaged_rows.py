@@ -89,7 +89,7 @@ class Salvaged:
 
     def _keep(self, table: str, rows: Iterator[Row]) -> None:
         for row in rows:
-            if _PROBLEMS[table](row):
+            if _is_garbled(row) or _PROBLEMS[table](row):
                 continue  # it makes no sense: what it says must not come back
             self.rows[table].setdefault(tuple(row[name] for name in KEYS[table]), row)
 
@@ -100,12 +100,18 @@ class Salvaged:
     def _keep_newest(self, table: str, row: Row, problem: str) -> None:
         """The newest version of a row. One that makes no sense is named in the report."""
         id = row.get("id")
-        if problem:
+        if problem or _is_garbled(row):
             self.unreadable.setdefault(str(id), str(row.get("thread")))
             return
         known = self.rows[table].get((id,))
         if known is None or known["version"] < row["version"]:
             self.rows[table][(id,)] = row
+
+
+def _is_garbled(row: Row) -> bool:
+    """Whether a text of it is not UTF-8. Such a text was read leniently, and no statement takes it back."""
+    texts = (value for value in row.values() if isinstance(value, str))
+    return any("\ud800" <= letter <= "\udfff" for text in texts if not text.isascii() for letter in text)
 
 
 _NOTICE = ("thread", "number", "kind", "source", "run", "seq", "at", "sum", "body")
