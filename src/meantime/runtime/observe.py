@@ -50,14 +50,14 @@ class Observing:
         return found
 
     async def last_event(self) -> int:
-        """The newest event. What it is of can be looked at, and whatever is newer can be waited for."""
+        """The newest event. Its task can be looked at afterwards, and newer events can be waited for."""
         last = await self._record.store.last_event()
         await self._hear_of(last)
         return last
 
     async def _hear_of(self, seq: int) -> None:
-        """The store knows of a commit before we do. Whoever looks at a task must find what the journal says
-        of it: otherwise a view that is only renewed by later events would stay out of date."""
+        """The store knows of a commit before we do. A task must be what the journal says of it, because a
+        view that is renewed by later events only would stay out of date."""
         if seq > self._heard:
             await self._record.drain()
 
