@@ -66,7 +66,7 @@ async def langchain(folder: Path) -> AsyncIterator[Maker]:
     from langchain.tools import tool
     from langgraph.checkpoint.memory import InMemorySaver
 
-    from meantime.integrations.langchain import Background, Talk
+    from meantime.integrations.langchain import Talk, TalkBackground
 
     module: Any = import_module("tests.frameworks.langchain_agents.langchain_site")
 
@@ -74,7 +74,7 @@ async def langchain(folder: Path) -> AsyncIterator[Maker]:
         model: Any = module.ScriptedModel()
         given: Any = {"tools": [tool(look)], "system_prompt": "Be helpful.", "checkpointer": InMemorySaver()}
         if not bare:
-            background = Background(thread)
+            background = TalkBackground(thread)
             talk = Talk(create_agent(model, middleware=[background], **given), background)
             return Conversation(model._steps, model._requests, talk.say)
         agent: Any = create_agent(model, **given)

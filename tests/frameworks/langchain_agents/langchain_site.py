@@ -15,7 +15,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from pydantic import PrivateAttr
 
 from meantime import Meantime, Thread
-from meantime.integrations.langchain import Background, Talk
+from meantime.integrations.langchain import Background, Talk, TalkBackground
 from meantime.testing.talk import ModelRequest, ToolCall
 
 USED = {"input_tokens": 6, "output_tokens": 4, "total_tokens": 10}
@@ -84,7 +84,9 @@ class LangChainSite:
         self.model._steps += steps
 
     def talk(self, thread: Thread, *functions: Any, **options: Any) -> Talk:
-        background = Background(thread, *functions, **options)
+        # A Talk takes both: one of them is exercised with each kind of agent.
+        kind = TalkBackground if self._create is create_agent else Background
+        background = kind(thread, *functions, **options)
         agent = self._create(
             self.model, middleware=[background], system_prompt="Be helpful.", checkpointer=self._saver
         )

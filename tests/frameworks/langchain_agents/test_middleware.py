@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.messages import AIMessage, HumanMessage
+from langchain.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from meantime import Meantime, background
-from meantime.integrations.langchain import Background, Talk
+from meantime.integrations.langchain import Background, Talk, TalkBackground
 from meantime.kernel.errors import InvalidInput
 from meantime.testing.talk import ToolCall
 
@@ -136,9 +137,26 @@ async def test_wrong_parts_of_a_talk_are_named(tmp_path: Path):
         background = Background(mt.thread("c"))
         with pytest.raises(InvalidInput, match="not an agent of LangChain"):
             Talk("agent", background)  # pyright: ignore[reportArgumentType]
-        with pytest.raises(InvalidInput, match="has no Background"):
-            Talk(create_agent(scripted("ok")), background)
+        for made in (background, TalkBackground(mt.thread("c"))):
+            with pytest.raises(InvalidInput, match="has no Background"):
+                Talk(create_agent(scripted("ok")), made)
+            with pytest.raises(InvalidInput, match="has no Background"):
+                Talk(create_agent(scripted("ok"), middleware=[Background(mt.thread("d"))]), made)
         with pytest.raises(InvalidInput, match="not a Background"):
             Talk(create_agent(scripted("ok")), mt.thread("c"))  # pyright: ignore[reportArgumentType]
         with pytest.raises(InvalidInput, match="not a thread"):
             Background("c")  # pyright: ignore[reportArgumentType]
+
+
+async def test_a_talk_adds_no_step_to_the_graph(tmp_path: Path):
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        plain = create_agent(scripted("ok"), tools=[tool(lambda at: at, description="Looks.")])
+        added = create_agent(scripted("ok"), middleware=[TalkBackground(mt.thread("c"))])
+        assert set(added.nodes) == set(plain.nodes)
+
+
+async def test_an_agent_that_waits_for_a_talk_says_so_without_one(tmp_path: Path):
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        agent = create_agent(scripted("ok"), middleware=[TalkBackground(mt.thread("c"))])
+        with pytest.raises(InvalidInput, match="begun a turn"):
+            await agent.ainvoke({"messages": [HumanMessage("go")]})

@@ -13,7 +13,6 @@ from agent_framework import (
     AgentSession,
     ContextProvider,
     HistoryProvider,
-    InMemoryHistoryProvider,
     Message,
     RawAgent,
     SessionContext,
@@ -30,7 +29,7 @@ from meantime.kernel.work import Orderable
 from meantime.thread import Thread
 
 from .background_provider import SOURCE, NoticeMiddleware, equip
-from .history_messages import interrupted, kept_messages, message_ids, notice_message
+from .history_messages import TalkHistory, interrupted, kept_messages, message_ids, notice_message
 
 
 class SessionStore(Protocol):
@@ -145,7 +144,7 @@ def per_request(agent: RawAgent[Any]) -> RawAgent[Any]:
         stored = agent.default_options.get("store")
         elsewhere = getattr(agent.client, "STORES_BY_DEFAULT", False) if stored is None else stored
         # A service that keeps the conversation is not given it again; then this is what tells who was told.
-        made.context_providers.append(InMemoryHistoryProvider(load_messages=not elsewhere))
+        made.context_providers.append(TalkHistory(load_messages=not elsewhere))
     return made
 
 

@@ -5,11 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from agent_framework import AgentSession, Content, HistoryProvider, Message, RawAgent
+from agent_framework import (
+    AgentSession,
+    Content,
+    HistoryProvider,
+    InMemoryHistoryProvider,
+    Message,
+    RawAgent,
+)
 
 from meantime.kernel.notices import Notice
 
 INTERRUPTED = "The process ended before this call was answered. Its work may have been done."
+
+
+class TalkHistory(InMemoryHistoryProvider):
+    """A conversation whose caller passes only what is new, as a Talk does. For callers that pass all of it
+    again with each run, the framework serializes and compares every message whenever it saves: more than half
+    of the CPU of a request.
+    """
+
+    async def save_messages(
+        self,
+        session_id: str | None,
+        messages: Sequence[Message],
+        *,
+        state: dict[str, Any] | None = None,
+        **more: Any,
+    ) -> None:
+        if state is not None and messages:
+            state["messages"] = [*state.get("messages", ()), *messages]
 
 
 def notice_message(notice: Notice) -> Message:

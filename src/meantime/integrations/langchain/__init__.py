@@ -9,17 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from meantime.integrations.langchain.background_middleware import Background
+    from meantime.integrations.langchain.background_middleware import Background, TalkBackground
     from meantime.integrations.langchain.langchain_talk import Talk
 
-__all__ = ["Background", "Talk"]
+__all__ = ["Background", "Talk", "TalkBackground"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Background":
-        from meantime.integrations.langchain.background_middleware import Background
+    if name in ("Background", "TalkBackground"):
+        from meantime.integrations.langchain import background_middleware
 
-        return Background
+        return getattr(background_middleware, name)
     if name == "Talk":
         from meantime.integrations.langchain.langchain_talk import Talk
 

@@ -11,16 +11,15 @@ from dataclasses import replace
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
-from langchain.agents.middleware.types import ToolCallRequest
-from langchain.messages import SystemMessage, ToolMessage
+from langchain.messages import SystemMessage
 from langchain.tools import BaseTool, ToolException
+from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
-from langgraph.types import Command
 
 from meantime.conversation.dialect_lookup import OWN, Wording
 from meantime.conversation.turn import Turn
 from meantime.integrations.framework_talk.talk_tools import THRESHOLD, Function, TalkTools
-from meantime.kernel.errors import MeantimeError
+from meantime.kernel.errors import InvalidInput, MeantimeError
 from meantime.kernel.work import Orderable
 from meantime.thread import Thread
 
@@ -29,8 +28,9 @@ from .chat_messages import ids, placed, told
 _call_id: ContextVar[str | None] = ContextVar("call_id", default=None)
 
 
-class Background(AgentMiddleware[AgentState[Any], Any, Any]):
-    """`create_agent(model, middleware=[Background(thread, build)])`; `create_deep_agent` takes it, too.
+class TalkBackground(AgentMiddleware[AgentState[Any], Any, Any]):
+    """Middleware of an agent whose turns a `Talk` takes: `Talk(create_agent(model, middleware=[it]), it)`;
+    `create_deep_agent` takes it, too.
 
     It belongs to one conversation, as the thread does. The agent runs by `ainvoke` or `astream`.
 
@@ -64,26 +64,17 @@ class Background(AgentMiddleware[AgentState[Any], Any, Any]):
         self._turn: Turn | None = None
         self._has_owner = False
 
-    # -- turns: a run is one, unless a Talk takes them
-
     def begin(self, turn: Turn | None) -> None:
         """The caller acknowledges this turn; None is that it is over."""
         self._turn, self._has_owner = turn, turn is not None
 
     async def _opened(self) -> Turn:
         if self._turn is None:
-            self._turn = await self.work.thread.turn().open()
-            self.work.verbs.begin(self._turn)
+            raise InvalidInput(
+                "Nobody has begun a turn of this agent.",
+                hint="Use talk.say(…), or Background in place of TalkBackground.",
+            )
         return self._turn
-
-    async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
-        if self._turn is not None and not self._has_owner:  # of a run that failed
-            await self._turn.close(failed=True)
-            self._turn = None
-        turn = await self._opened()
-        messages = state["messages"]
-        update = placed(messages, told(turn.fresh(ids(messages))))
-        return {"messages": update} if update else None
 
     async def awrap_model_call(
         self,
@@ -103,16 +94,29 @@ class Background(AgentMiddleware[AgentState[Any], Any, Any]):
         response = await handler(request)
         return replace(response, result=[*came, *response.result]) if came else response
 
-    async def awrap_tool_call(
-        self,
-        request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
-    ) -> ToolMessage | Command[Any]:
-        before = _call_id.set(request.tool_call["id"])
-        try:
-            return await handler(request)
-        finally:
-            _call_id.reset(before)
+
+class Background(TalkBackground):
+    """`create_agent(model, middleware=[Background(thread, build)])`; `create_deep_agent` takes it, too.
+
+    A run is a turn, unless a `Talk` takes them. Its beginning and its end are steps of the graph, which cost
+    as much as any other step; a `Talk` does not need them, so `TalkBackground` is without. The arguments are
+    the same.
+    """
+
+    async def _opened(self) -> Turn:
+        if self._turn is None:
+            self._turn = await self.work.thread.turn().open()
+            self.work.verbs.begin(self._turn)
+        return self._turn
+
+    async def abefore_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        if self._turn is not None and not self._has_owner:  # of a run that failed
+            await self._turn.close(failed=True)
+            self._turn = None
+        turn = await self._opened()
+        messages = state["messages"]
+        update = placed(messages, told(turn.fresh(ids(messages))))
+        return {"messages": update} if update else None
 
     async def aafter_agent(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
         if self._turn is not None and not self._has_owner:
@@ -124,6 +128,15 @@ class Background(AgentMiddleware[AgentState[Any], Any, Any]):
 class LangChainTool(BaseTool):
     work: Any  # TalkTools
     handle_tool_error: Any = True
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Keeps the id of the call, which is not among its arguments. A hook of the middleware around each
+        call of a tool, of whatever tool, would be two changes of the thread for each of them."""
+        before = _call_id.set(input.get("id") if isinstance(input, dict) else None)
+        try:
+            return await super().ainvoke(input, config, **kwargs)
+        finally:
+            _call_id.reset(before)
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError("Background work is asynchronous: use ainvoke or astream.")

@@ -18,7 +18,7 @@ from meantime.integrations.framework_talk.framework_talk import FrameworkTalk
 from meantime.kernel.errors import InvalidInput
 from meantime.kernel.notices import Notice
 
-from .background_middleware import Background
+from .background_middleware import TalkBackground
 from .chat_messages import cut, ends_open, ids, told
 
 
@@ -32,7 +32,7 @@ class Talk(FrameworkTalk):
     """
 
     def __init__(
-        self, agent: Pregel[Any, Any, Any, Any], background: Background, *, thread_id: str | None = None
+        self, agent: Pregel[Any, Any, Any, Any], background: TalkBackground, *, thread_id: str | None = None
     ) -> None:
         _check(agent, background)
         super().__init__(background.work)
@@ -77,10 +77,17 @@ def _check(agent: object, background: object) -> None:
     if not isinstance(agent, Pregel):
         what = f"{agent!r:.100} is not an agent of LangChain."
         raise InvalidInput(what, hint="The agent comes first: Talk(agent, background).")
-    if not isinstance(background, Background):
+    if not isinstance(background, TalkBackground):
         what = f"{background!r:.100} is not a Background."
         raise InvalidInput(what, hint="Use Talk(agent, background), with the Background of its middleware.")
-    if f"{background.name}.before_agent" not in cast("Pregel[Any, Any, Any, Any]", agent).nodes:
+    if not _has(cast("Pregel[Any, Any, Any, Any]", agent), background):
         raise InvalidInput(
             "The agent has no Background.", hint="Make it with create_agent(model, middleware=[background])."
         )
+
+
+def _has(agent: Pregel[Any, Any, Any, Any], background: TalkBackground) -> bool:
+    """Middleware without steps of its own shows in a graph by its tools only."""
+    tools = agent.nodes.get("tools")
+    named: dict[str, Any] = getattr(None if tools is None else tools.bound, "tools_by_name", {})
+    return all(named.get(tool.name) is tool for tool in background.tools)

@@ -22,7 +22,7 @@ from meantime.kernel.work import Orderable
 from meantime.thread import Thread
 
 from .message_log import MessageLog
-from .task_tools import TaskTools
+from .task_tools import TaskTools, TaskToolsOfRun
 
 
 class Talk(FrameworkTalk):
@@ -50,7 +50,7 @@ class Talk(FrameworkTalk):
             )
         )
         self._agent = agent
-        self._toolset = TaskTools(self._tools)
+        self._added = TaskToolsOfRun(TaskTools(self._tools))
         self._record = None if history is None else MessageLog(Path(history))
         self.messages: list[ModelMessage] = [] if self._record is None else self._record.load().whole()
 
@@ -72,7 +72,7 @@ class Talk(FrameworkTalk):
             async with self._agent.iter(
                 text,
                 message_history=self.messages or None,
-                toolsets=[self._toolset, *run.pop("toolsets", ())],
+                capabilities=[*(run.pop("capabilities", None) or ()), self._added],
                 instructions=reminder,
                 **run,
             ) as going:

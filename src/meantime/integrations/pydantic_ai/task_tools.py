@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic_ai.exceptions import ModelRetry
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import ModelRetry, UserError
 from pydantic_ai.tools import RunContext, ToolDefinition
-from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+from pydantic_ai.toolsets import AbstractToolset, PreparedToolset, ToolsetTool, WrapperToolset
 from pydantic_core import SchemaValidator, core_schema
 
 from meantime.conversation.dialect_lookup import OWN, Wording
@@ -54,7 +56,10 @@ class TaskTools(AbstractToolset[Any]):
 
     def _tool(self, tool: DeclaredTool, tools: TalkTools) -> ToolsetTool[Any]:
         made = ToolDefinition(
-            name=tool.name, description=tool.description, parameters_json_schema=tool.schema
+            name=tool.name,
+            description=tool.description,
+            parameters_json_schema=tool.schema,
+            toolset_id=self.id,  # otherwise the framework copies each definition for each request
         )
         return ToolsetTool(toolset=self, tool_def=made, max_retries=1, args_validator=_ANYTHING)
 
@@ -65,3 +70,34 @@ class TaskTools(AbstractToolset[Any]):
             return await self._shared.call(name, tool_args, ctx.tool_call_id)
         except MeantimeError as problem:
             raise ModelRetry(str(problem)) from problem
+
+
+class TaskToolsOfRun(AbstractCapability[Any]):
+    """Adds the tools to one run, inside of its own toolset. As a toolset beside it, they would make the
+    framework start concurrent tasks for each of its questions to toolsets, four times a request.
+    """
+
+    def __init__(self, tools: TaskTools) -> None:
+        self._tools = tools
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        if isinstance(toolset, PreparedToolset):  # within, so that hooks that prepare tools see these, too
+            return replace(toolset, wrapped=_Together(toolset.wrapped, self._tools))
+        return _Together(toolset, self._tools)
+
+
+@dataclass
+class _Together(WrapperToolset[Any]):
+    added: TaskTools
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        found, added = await self.wrapped.get_tools(ctx), await self.added.get_tools(ctx)
+        if twice := found.keys() & added.keys():
+            raise UserError(f"The agent has a tool {min(twice)!r}, and Meantime has one of this name, too.")
+        return {**found, **added}
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        toolset = self.added if tool.toolset is self.added else self.wrapped
+        return await toolset.call_tool(name, tool_args, ctx, tool)
