@@ -1,7 +1,7 @@
 """A framework's agent as a background task: the same checks for every adapter.
 
-Each is given a `TaskSite`. An ability that a framework lacks is a field of its site, and stands in the
-guide's table.
+Each is given a `TaskSite`. The guide's table says which abilities a framework lacks, and that is what is
+checked.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from guide_table import rows
 
 from meantime import Agent, InvalidInput, Meantime, PythonAgent, Status, Task
 from meantime.app.system_clock import SystemClock
@@ -50,11 +51,16 @@ class TaskSite(Protocol):
     requests: list[ModelRequest]
     work: Work
     silence: float  # seconds: more than the agent takes until it calls its first tool, as a rule
-    fixed_tools: bool  # tools= is refused, because they are fixed when the agent is made
-    has_cost: bool  # the cost counts; otherwise a budget of cost is refused
+    framework: str  # in the guide's table
+    models: list[str]  # the names of the models that were asked; "" is the agent's own
 
     def agent(self, *steps: Any) -> Any:
         """Its model follows the steps; its tools are those of `work`, and `deploy` needs a permission."""
+        ...
+
+    def asker(self, *steps: Any) -> Any:
+        """As `agent`; its one tool `whoami` answers with the `user` among its deps, as the framework gives
+        them to a tool."""
         ...
 
     def pupil(self) -> Any:
@@ -69,6 +75,7 @@ class TaskSite(Protocol):
 class Fixture:
     def __init__(self, site: TaskSite, folder: Path) -> None:
         self.site = site
+        self.row = rows()[site.framework]
         self._folder = folder
 
     def opened(self, agent: Any, **settings: Any) -> Any:
@@ -130,7 +137,7 @@ async def a_budget_of_tokens_ends_it(fixture: Fixture) -> None:
 
 
 async def a_budget_of_cost_counts_or_is_refused(fixture: Fixture) -> None:
-    if not fixture.site.has_cost:
+    if not fixture.row.has(fixture.row.cost):
         with pytest.raises(InvalidInput, match="does not report a cost"):
             await fixture.ended("ok", budget=Budget(cost=1.0))
         return
@@ -238,13 +245,43 @@ async def an_error_of_the_model_fails_it_with_its_words(fixture: Fixture) -> Non
 
 async def settings_restrict_its_tools_or_are_refused(fixture: Fixture) -> None:
     site = fixture.site
-    if site.fixed_tools:
+    if not fixture.row.has(fixture.row.tools):
         with pytest.raises(InvalidInput, match="fixed when the agent is made"):
             await fixture.ended("ok", tools=())
         return
     ended, _ = await fixture.ended("ok", tools=())
     assert ended.status is Status.COMPLETED
     assert not {"look", "deploy", "dig"} & set(site.requests[0].tools)
+
+
+async def settings_choose_its_model_or_are_refused(fixture: Fixture) -> None:
+    if not fixture.row.has(fixture.row.model):
+        with pytest.raises(InvalidInput, match="fixed when the agent is made"):
+            await fixture.ended("ok", model="another")
+        return
+    await fixture.ended("ok", model="another")
+    assert fixture.site.models == ["another"]
+
+
+async def deps_reach_its_tools_or_are_refused(fixture: Fixture) -> None:
+    given = {"user": "ann"}
+    if not fixture.row.has(fixture.row.deps):
+        ended, _ = await fixture.ended("ok", deps=given)
+        assert ended.status is Status.FAILED
+        assert "takes no deps" in str(ended.outcome)
+        return
+    async with fixture.opened(fixture.site.asker(ToolCall("whoami", {}), "ok"), deps=given) as mt:
+        task = await mt.thread("t").start(Agent("it", "who?"))
+        assert await task.result(LONGEST) == "ok"
+        lines = await mt.thread("t").lines(task)
+        assert [line.text for line in lines if line.kind is Kind.RESULT] == ["ann"]
+
+
+async def deps_that_must_be_a_mapping_are_refused_otherwise(fixture: Fixture) -> None:
+    if fixture.row.deps.startswith("a mapping"):
+        ended, _ = await fixture.ended("ok", deps=3)
+        assert ended.status is Status.FAILED
+        assert "mapping" in str(ended.outcome)
 
 
 Check = Callable[[Fixture], Awaitable[None]]
@@ -261,6 +298,9 @@ TASK_CHECKS: tuple[Check, ...] = (
     a_permission_makes_the_task_wait,
     an_error_of_the_model_fails_it_with_its_words,
     settings_restrict_its_tools_or_are_refused,
+    settings_choose_its_model_or_are_refused,
+    deps_reach_its_tools_or_are_refused,
+    deps_that_must_be_a_mapping_are_refused_otherwise,
 )
 
 

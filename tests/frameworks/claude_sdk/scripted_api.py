@@ -23,6 +23,7 @@ class ScriptedAPI:
     def __init__(self) -> None:
         self.steps: list[Any] = []
         self.requests: list[ModelRequest] = []
+        self.models: list[str] = []
         self.closed = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -37,6 +38,7 @@ class ScriptedAPI:
 
     def asked(self, body: dict[str, Any]) -> Any:
         self.requests.append(_read(body))
+        self.models.append(body.get("model", ""))
         return self.steps.pop(0) if self.steps else "the script has ended"
 
 

@@ -51,12 +51,12 @@ async def test_it_keeps_the_contract_of_session_hosts(check: Check, tmp_path: Pa
 
 
 class ClaudeTaskSite:
-    silence, fixed_tools, has_cost = 2.0, False, True
+    silence, framework = 2.0, "Claude Agent SDK"
 
     def __init__(self, folder: Path, api: ScriptedAPI, pupil: Pupil) -> None:
         self.work = Work()
         self._folder, self._api, self._pupil = folder, api, pupil
-        self.requests = api.requests
+        self.requests, self.models = api.requests, api.models
 
     def agent(self, *steps: Any) -> Any:
         self._api.steps[:] = steps
@@ -67,6 +67,9 @@ class ClaudeTaskSite:
             mcp_servers={"meantime": create_sdk_mcp_server("meantime", tools=tools)},
             allowed_tools=[self.named("look"), self.named("dig")],
         )
+
+    def asker(self, *steps: Any) -> Any:
+        raise NotImplementedError("a Claude agent takes no deps")
 
     def pupil(self) -> Any:
         return options_for(self._folder, self._pupil.url)

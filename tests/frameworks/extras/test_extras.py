@@ -46,7 +46,7 @@ def test_meantime_and_its_adapters_load_no_framework():
 
 def test_the_frameworks_are_there_to_be_loaded():
     """Otherwise the test above could not fail."""
-    for name in ("agents", "langchain", "google.adk", "claude_agent_sdk", "agent_framework"):
+    for name in ("agents", "langchain", "google.adk", "claude_agent_sdk", "agent_framework", "pydantic_ai"):
         assert find_spec(name), name
 
 
@@ -58,7 +58,7 @@ def test_an_extra_is_its_framework_alone(extra: str):
     assert only.marker is None
 
 
-@pytest.mark.parametrize("extra", [name for name in FRAMEWORKS if name != "pydantic-ai"])
+@pytest.mark.parametrize("extra", FRAMEWORKS)
 def test_an_extra_pulls_what_its_framework_pulls(extra: str):
     core = [Requirement(given) for given in PROJECT["dependencies"]]
     here = [one for one in core if one.marker is None or one.marker.evaluate()]

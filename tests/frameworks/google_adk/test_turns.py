@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from google.adk.agents import LlmAgent
-from google.adk.tools import FunctionTool
+from google.adk.models import BaseLlm, LLMRegistry
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.adk.tools import FunctionTool, ToolContext
+from google.genai.types import Content, Part
 from task_suite import TASK_CHECKS, Fixture, Work, hosted
 from task_suite import Check as TaskCheck
 
@@ -38,11 +43,32 @@ async def test_it_keeps_the_contract_of_session_hosts(check: Check, tmp_path: Pa
         await fixture.host.close()
 
 
+class NamedModel(BaseLlm):
+    """A model that the ADK finds by its name, as it finds Google's."""
+
+    asked: ClassVar[list[str]] = []
+
+    @classmethod
+    def supported_models(cls) -> list[str]:
+        return ["another"]
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        self.asked.append(self.model)
+        yield LlmResponse(content=Content(role="model", parts=[Part(text="ok")]))
+
+
+LLMRegistry.register(NamedModel)
+
+
 class AdkTaskSite:
-    silence, fixed_tools, has_cost = 0.5, False, False
+    silence, framework = 0.5, "Google's ADK"
 
     def __init__(self) -> None:
         self.work = Work()
+        NamedModel.asked.clear()
+        self.models = NamedModel.asked
         self._model = ScriptedModel(model="scripted")
         self.requests = self._model._requests
 
@@ -51,6 +77,14 @@ class AdkTaskSite:
         deploy = FunctionTool(self.work.deploy, require_confirmation=True)
         tools = [self.work.look, self.work.dig, deploy]
         return LlmAgent(name="scripted", model=self._model, tools=list(tools))
+
+    def asker(self, *steps: Any) -> Any:
+        def whoami(tool_context: ToolContext) -> str:
+            """Says who asks."""
+            return tool_context.state["user"]
+
+        self._model._steps[:] = steps
+        return LlmAgent(name="scripted", model=self._model, tools=[whoami])
 
     def pupil(self) -> Any:
         return pupil()

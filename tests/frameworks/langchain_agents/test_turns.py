@@ -12,7 +12,7 @@ import pytest
 from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
-from langchain.tools import tool
+from langchain.tools import ToolRuntime, tool
 from langgraph.types import interrupt
 from task_suite import TASK_CHECKS, Fixture, Work, hosted
 from task_suite import Check as TaskCheck
@@ -40,10 +40,11 @@ async def test_it_keeps_the_contract_of_session_hosts(check: Check, tmp_path: Pa
 
 
 class LangChainTaskSite:
-    silence, fixed_tools, has_cost = 0.5, True, False
+    silence, framework = 0.5, "LangChain, LangGraph, deepagents"
 
     def __init__(self, create: Callable[..., Any]) -> None:
         self.work = Work()
+        self.models: list[str] = []  # its model cannot be chosen
         self._create = create
         self._model = ScriptedModel()
         self.requests = self._model._requests
@@ -53,6 +54,15 @@ class LangChainTaskSite:
         review = HumanInTheLoopMiddleware(interrupt_on={"deploy": True})
         tools = [tool(self.work.look), tool(self.work.dig), tool(self.work.deploy)]
         return self._create(self._model, tools, middleware=[review])
+
+    def asker(self, *steps: Any) -> Any:
+        @tool
+        def whoami(runtime: ToolRuntime[Any, Any]) -> str:
+            """Says who asks."""
+            return runtime.context["user"]
+
+        self._model._steps[:] = steps
+        return self._create(self._model, [whoami], context_schema=dict)
 
     def pupil(self) -> Any:
         return self._create(Pupil())

@@ -29,6 +29,7 @@ class ScriptedClient(FunctionInvocationLayer, ChatMiddlewareLayer, BaseChatClien
         super().__init__()
         self.steps: list[Any] = []
         self.requests: list[ModelRequest] = []
+        self.models: list[str] = []
 
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **more: Any
@@ -46,6 +47,7 @@ class ScriptedClient(FunctionInvocationLayer, ChatMiddlewareLayer, BaseChatClien
 
     async def _answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse:
         contents = [content for message in messages for content in message.contents]
+        self.models.append(options.get("model") or "")
         self.requests.append(
             ModelRequest(
                 prompts=[message.text for message in messages if message.role == "user"],

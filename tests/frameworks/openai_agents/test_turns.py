@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from agents.testing import ModelStep, ScriptedModel
+from openai import AsyncOpenAI
 from task_suite import TASK_CHECKS, Fixture, Work, hosted
 from task_suite import Check as TaskCheck
 
 from agents import Agent as OpenAIAgent
-from agents import function_tool
+from agents import RunContextWrapper, function_tool, set_default_openai_client
 from meantime import Agent, Meantime, Status
 from meantime.ports.session import AgentSettings
 from meantime.testing.session_host import SESSION_HOST_CHECKS, Check, HostFixture
@@ -33,10 +36,14 @@ async def test_it_keeps_the_contract_of_session_hosts(check: Check, tmp_path: Pa
 
 
 class OpenAITaskSite:
-    silence, fixed_tools, has_cost = 0.5, False, False
+    silence, framework = 0.5, "OpenAI Agents SDK"
 
     def __init__(self) -> None:
         self.work = Work()
+        self.models: list[str] = []
+        transport = httpx.MockTransport(self._refused)
+        client = AsyncOpenAI(api_key="-", max_retries=0, http_client=httpx.AsyncClient(transport=transport))
+        set_default_openai_client(client, use_for_tracing=False)
         self._model = openai_site.ScriptedModel()
         self.requests = self._model.requests
 
@@ -45,6 +52,19 @@ class OpenAITaskSite:
         deploy = function_tool(self.work.deploy, needs_approval=True)
         tools = [function_tool(self.work.look), function_tool(self.work.dig), deploy]
         return OpenAIAgent("scripted", model=self._model, tools=list(tools))
+
+    def _refused(self, request: httpx.Request) -> httpx.Response:
+        """The service of a model that is not the agent's own: only its name matters."""
+        self.models.append(json.loads(request.content)["model"])
+        return httpx.Response(400, json={"error": {"message": "no such model"}})
+
+    def asker(self, *steps: Any) -> Any:
+        def whoami(context: RunContextWrapper[Any]) -> str:
+            """Says who asks."""
+            return context.context["user"]
+
+        self._model.steps = list(steps)
+        return OpenAIAgent("scripted", model=self._model, tools=[function_tool(whoami)])
 
     def pupil(self) -> Any:
         return OpenAIAgent("pupil", model=Pupil())

@@ -1,0 +1,18 @@
+"""Every row of the guide's table is one that checks have read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from guide_table import rows
+
+TESTS = Path(__file__).parents[2]
+PYDANTIC_AI = TESTS / "integrations" / "pydantic_ai" / "test_guide_row.py"
+SUITES = (*TESTS.glob("frameworks/*/test_turns.py"), PYDANTIC_AI)
+ITS_ROW = re.compile(r'framework = (?:[\d.]+, )?"(.+)"$', re.MULTILINE)
+
+
+def test_each_row_is_checked_by_one_suite():
+    checked = [row for path in SUITES for row in ITS_ROW.findall(path.read_text())]
+    assert sorted(checked) == sorted(rows())
