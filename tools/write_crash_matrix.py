@@ -15,9 +15,12 @@ from typing import Any
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "crash-matrix.md"
 FIGURES = PAGE.with_suffix(".json")
 WRITTEN = re.compile(r"(?<=<!-- matrix:begin -->\n).*(?=<!-- matrix:end -->)", re.DOTALL)
-HEAD = ("who", "tasks", "told", "without a prompt", "told twice", "run twice", "finished", "running for ever")
-COUNTS = ("tasks", "told", "woken", "told_twice", "run_twice", "finished", "for_ever")
-TELLING = ("told", "woken", "told_twice")  # counts that mean nothing for a subject that tells nobody
+HEAD = (
+    "who", "tasks", "told", "without a prompt", "told twice", "moved", "run twice", "finished",
+    "running for ever",
+)  # fmt: skip
+COUNTS = ("tasks", "told", "woken", "told_twice", "moved", "run_twice", "finished", "for_ever")
+TELLING = ("told", "woken", "told_twice", "moved")  # counts that mean nothing for a subject that tells nobody
 
 
 def write() -> str:
@@ -58,7 +61,11 @@ def _tables(figures: dict[str, Any]) -> str:
 
 
 def _counts(row: dict[str, Any]) -> list[object]:
-    return ["–" if name in TELLING and not row["tells"] else row["verdict"][name] for name in COUNTS]
+    counts = row["verdict"]
+    return [
+        "–" if counts[name] is None or (name in TELLING and not row["tells"]) else counts[name]
+        for name in COUNTS
+    ]
 
 
 def _unplayed(row: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..scripted import Asked, Model, script
-from .judge import TASKS, Evidence, told_in
+from .judge import TASKS, Evidence, heard_in, told_in
 from .subject import Subject
 
 PATIENCE = 60.0  # seconds for an answer of the program
@@ -139,8 +139,11 @@ def _play(subject: Subject, folder: Path, model: Model) -> tuple[Evidence, list[
         state = program.state()
     texts = _texts(model, before)
     told = told_in(texts, subject.telling)
-    found = sorted({match[0] for each in texts for text in each for match in subject.tellings(text)})
-    return Evidence(_count(folder, "begun"), _count(folder, "done"), told, woken, state), found
+    words = Counter(match[0] for text in texts[-1] for match in subject.tellings(text))
+    heard = heard_in(texts, subject.telling)
+    return Evidence(_count(folder, "begun"), _count(folder, "done"), told, woken, state, heard, words), list(
+        words
+    )
 
 
 @contextlib.contextmanager

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
 TASKS = ("alpha", "beta")
@@ -19,6 +21,9 @@ class Evidence(NamedTuple):
     told: how often the model had each ending before it, at most, in one question after the crash.
     woken: the same, before anybody said something.
     state: what the subject says of each task at the end; a task that it does not know is missing.
+    heard: the endings in each question after the crash, in their order; a question that has the same ones as
+        the one before is left out. Empty in rows that were played before it was kept.
+    words: the texts of the endings in the last question, and how often each is there.
     """
 
     begun: dict[str, int]
@@ -26,6 +31,8 @@ class Evidence(NamedTuple):
     told: dict[str, int]
     woken: dict[str, int]
     state: dict[str, str]
+    heard: Sequence[list[str]] = ()
+    words: Mapping[str, int] = MappingProxyType({})
 
 
 class Verdict(NamedTuple):
@@ -38,6 +45,7 @@ class Verdict(NamedTuple):
     run_twice: int
     finished: int  # the work came to its end, before or after the restart
     for_ever: int  # the subject says that it runs, and nothing runs
+    moved: int | None  # an ending was gone from a later question, or at another place; None is not known
 
 
 def told_in(questions: Iterable[Sequence[str]], telling: str) -> dict[str, int]:
@@ -54,6 +62,16 @@ def told_in(questions: Iterable[Sequence[str]], telling: str) -> dict[str, int]:
     return most
 
 
+def heard_in(questions: Iterable[Sequence[str]], telling: str) -> list[list[str]]:
+    """The endings of each question, in their order, where they have changed."""
+    heard: list[list[str]] = []
+    for texts in questions:
+        found = [match["task"] for text in texts for match in re.finditer(telling, text)]
+        if found != (heard[-1] if heard else []):
+            heard.append(found)
+    return heard
+
+
 def judged(rounds: Sequence[Evidence]) -> Verdict:
     pairs = [(each, task) for each in rounds for task in TASKS]
     return Verdict(
@@ -64,7 +82,20 @@ def judged(rounds: Sequence[Evidence]) -> Verdict:
         run_twice=sum(each.begun.get(task, 0) >= 2 for each, task in pairs),
         finished=sum(each.finished.get(task, 0) >= 1 for each, task in pairs),
         for_ever=sum(_is_for_ever(each, task) for each, task in pairs),
+        moved=None if any(_is_unheard(each) for each in rounds) else sum(_moved(each) for each in rounds),
     )
+
+
+def _is_unheard(each: Evidence) -> bool:
+    return any(each.told.values()) and not each.heard
+
+
+def _moved(each: Evidence) -> int:
+    """A conversation only grows: what it was told stays, at its place."""
+    gone: set[str] = set()
+    for before, after in pairwise(each.heard):
+        gone |= {task for place, task in enumerate(before) if after[place : place + 1] != [task]}
+    return len(gone)
 
 
 def _is_for_ever(each: Evidence, task: str) -> bool:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -70,8 +71,15 @@ def _played(subject: Subject, rounds: int) -> dict[str, Any]:
         "name": subject.name, "mode": subject.mode, "versions": subject.versions, "tells": subject.tells,
         "date": time.strftime("%Y-%m-%d"), "rounds": rounds,
         "verdict": judged(found)._asdict(), "said": said, "not_played": len(problems),
-        "evidence": [each._asdict() for each in found],
+        "evidence": [_kept(each) for each in found],
     }  # fmt: skip
+
+
+def _kept(each: Evidence) -> dict[str, Any]:
+    words: Counter[str] = Counter()
+    for text, times in each.words.items():
+        words[shape(text)] += times
+    return {**each._asdict(), "words": words}
 
 
 def _round(subject: Subject) -> tuple[Evidence, list[str]] | str:

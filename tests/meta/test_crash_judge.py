@@ -9,12 +9,11 @@ from benchmarks.crash_matrix import judge
 TELLING = r'<told>"(?P<task>alpha|beta)" (?:completed|lost)'
 
 
-def evidence(**given: dict[str, int] | dict[str, str]) -> Any:
+def evidence(**given: Any) -> Any:
     well = {"alpha": 1, "beta": 1}
     ended = {"alpha": "lost", "beta": "lost"}
-    return judge.Evidence(
-        **{"begun": well, "finished": {}, "told": well, "woken": well, "state": ended, **given}
-    )
+    well_told = {"told": well, "woken": well, "heard": [["alpha"], ["alpha", "beta"]]}
+    return judge.Evidence(**{"begun": well, "finished": {}, "state": ended, **well_told, **given})
 
 
 def counts(*rounds: Any) -> dict[str, int]:
@@ -24,6 +23,7 @@ def counts(*rounds: Any) -> dict[str, int]:
 def test_a_round_in_which_everything_is_told_once():
     assert counts(evidence()) == {
         "tasks": 2, "told": 2, "woken": 2, "told_twice": 0, "run_twice": 0, "finished": 0, "for_ever": 0,
+        "moved": 0,
     }  # fmt: skip
 
 
@@ -59,3 +59,20 @@ def test_two_messages_of_one_question_are_two_tellings():
 
 def test_a_text_that_only_names_a_task_tells_nothing():
     assert judge.told_in([['"alpha" is running', "started beta"]], TELLING) == {"alpha": 0, "beta": 0}
+
+
+def test_the_endings_of_questions_are_kept_in_their_order_where_they_change():
+    first, second = '<told>"beta" lost', '<told>"alpha" lost'
+    asked = [["main"], ["main", first], ["main", first], ["main", first, second]]
+    assert judge.heard_in(asked, TELLING) == [["beta"], ["beta", "alpha"]]
+
+
+def test_an_ending_that_is_gone_or_at_another_place_has_moved():
+    assert counts(evidence(heard=[["alpha"], ["beta"]]))["moved"] == 1
+    assert counts(evidence(heard=[["alpha", "beta"], ["beta", "alpha"]]))["moved"] == 2
+    assert counts(evidence(heard=[["alpha", "beta"], []]))["moved"] == 2
+
+
+def test_a_row_that_was_played_before_the_order_was_kept_says_nothing_of_it():
+    assert counts(evidence(heard=[]), evidence())["moved"] is None
+    assert counts(evidence(heard=[], told={"alpha": 0, "beta": 0}))["moved"] == 0

@@ -33,6 +33,7 @@ def test_meantime_tells_every_ending_once_and_by_itself():
     for counts in ours:
         assert counts["tasks"] == counts["told"] == counts["woken"] > 0
         assert counts["told_twice"] == counts["for_ever"] == 0
+        assert not counts["moved"]
 
 
 def test_a_subject_that_tells_nobody_has_no_count_of_it():
@@ -45,6 +46,6 @@ def test_a_subject_that_tells_nobody_has_no_count_of_it():
         {"rows": [row], "missing": {"y": "why."}, "watch": 30},
         "<!-- matrix:begin -->\n<!-- matrix:end -->",
     )
-    assert "| x | 0 | – | – | – | 0 | 0 | 0 |" in text
+    assert "| x | 0 | – | – | – | – | 0 | 0 | 0 |" in text
     assert "1 of 2 rounds of **x** could not be played." in text
     assert "Not in the table: **y**: why." in text
