@@ -9,7 +9,7 @@ import pytest
 
 GUIDES = Path(__file__).resolve().parents[2] / "docs" / "guides"
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-OURS = re.compile(r"\b(Talk|Background|talk|work)\b")
+OURS = re.compile(r"\b(Talk|Background|TalkBackground|talk|work)\b")
 TALKS = [
     code
     for name in ("frameworks.md", "langchain.md", "google-adk.md", "agents-in-python.md")
