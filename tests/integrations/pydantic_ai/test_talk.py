@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 from pydantic_ai import Agent as PydanticAgent
-from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai import RunContext
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import ModelHTTPError, UserError
 from pydantic_ai.models.test import TestModel
+from pydantic_ai.tools import Tool, ToolDefinition
+from pydantic_ai.toolsets import CombinedToolset
 
 from meantime import Call, InvalidInput, Meantime, Shell, background
 from meantime.integrations.pydantic_ai import Talk, tools
@@ -231,3 +235,43 @@ async def test_wrong_arguments_are_told_to_the_model(ledger: str):
         assert await talk.say("go") == "sorry"
         assert "site" in script.asked[1].results[0]
         assert "prompt" in script.asked[2].results[1]
+
+
+class OnlyCrawl(AbstractCapability[Any]):
+    async def prepare_tools(
+        self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]
+    ) -> list[ToolDefinition]:
+        return [tool for tool in tool_defs if tool.name == "crawl"]
+
+
+async def test_hooks_that_prepare_tools_see_those_of_a_talk(ledger: str):
+    script = Script("ok", "ok")
+    async with Meantime.open(ledger) as mt:
+        talk = Talk(PydanticAgent(script.model), mt.thread("t"), crawl)
+        await talk.say("go")
+        await talk.say("go", capabilities=[OnlyCrawl()])
+        assert "crawl" in script.asked[0].tools
+        assert len(script.asked[0].tools) > 1
+        assert script.asked[1].tools == ["crawl"]
+
+
+async def test_a_tool_of_the_agent_with_the_name_of_ours_is_refused(ledger: str):
+    async with Meantime.open(ledger) as mt:
+        agent = PydanticAgent(TestModel(), tools=[Tool(plain, name="crawl")])
+        with pytest.raises(UserError, match="'crawl'"):
+            await Talk(agent, mt.thread("t"), crawl).say("go")
+
+
+async def test_a_talk_adds_no_toolset_to_a_run(ledger: str, monkeypatch: pytest.MonkeyPatch):
+    """With two of them the framework asks both at once, in tasks, several times for each request."""
+    asked: list[int] = []
+    get_tools = CombinedToolset.get_tools
+
+    async def counted(toolset: CombinedToolset[Any], ctx: RunContext[Any]) -> Any:
+        asked.append(len(toolset.toolsets))
+        return await get_tools(toolset, ctx)
+
+    monkeypatch.setattr(CombinedToolset, "get_tools", counted)
+    async with Meantime.open(ledger) as mt:
+        await Talk(PydanticAgent(Script("ok").model, tools=[plain]), mt.thread("t"), crawl).say("go")
+    assert set(asked) == {1}
