@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2 as httpx
 import pytest
 from agents.testing import ModelStep, ScriptedModel
 from openai import AsyncOpenAI

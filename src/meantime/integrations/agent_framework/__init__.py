@@ -6,22 +6,18 @@ Nothing here loads the framework before its first use.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from meantime.integrations.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from meantime.integrations.agent_framework.agent_framework_talk import Talk
     from meantime.integrations.agent_framework.background_provider import Background
 
 __all__ = ["Background", "Talk"]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "Talk":
-        from meantime.integrations.agent_framework.agent_framework_talk import Talk
-
-        return Talk
-    if name == "Background":
-        from meantime.integrations.agent_framework.background_provider import Background
-
-        return Background
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(
+    __name__,
+    {"Background": "background_provider", "Talk": "agent_framework_talk"},
+    "agent-framework",
+    "agent-framework",
+)

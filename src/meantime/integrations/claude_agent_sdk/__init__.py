@@ -6,22 +6,18 @@ Nothing here loads the SDK before its first use.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from meantime.integrations.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from meantime.integrations.claude_agent_sdk.background_hooks import Background
     from meantime.integrations.claude_agent_sdk.claude_talk import Talk
 
 __all__ = ["Background", "Talk"]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "Talk":
-        from meantime.integrations.claude_agent_sdk.claude_talk import Talk
-
-        return Talk
-    if name == "Background":
-        from meantime.integrations.claude_agent_sdk.background_hooks import Background
-
-        return Background
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(
+    __name__,
+    {"Background": "background_hooks", "Talk": "claude_talk"},
+    "The Claude Agent SDK",
+    "claude-agent-sdk",
+)

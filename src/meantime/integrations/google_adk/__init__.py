@@ -6,22 +6,15 @@ Nothing here loads the kit before its first use.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from meantime.integrations.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from meantime.integrations.google_adk.adk_plugin import Background
     from meantime.integrations.google_adk.adk_talk import Talk
 
 __all__ = ["Background", "Talk"]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "Background":
-        from meantime.integrations.google_adk.adk_plugin import Background
-
-        return Background
-    if name == "Talk":
-        from meantime.integrations.google_adk.adk_talk import Talk
-
-        return Talk
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(
+    __name__, {"Background": "adk_plugin", "Talk": "adk_talk"}, "Google's ADK", "google-adk"
+)

@@ -6,22 +6,22 @@ and wakes it. Nothing here loads LangChain before its first use.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from meantime.integrations.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from meantime.integrations.langchain.background_middleware import Background, TalkBackground
     from meantime.integrations.langchain.langchain_talk import Talk
 
 __all__ = ["Background", "Talk", "TalkBackground"]
-
-
-def __getattr__(name: str) -> Any:
-    if name in ("Background", "TalkBackground"):
-        from meantime.integrations.langchain import background_middleware
-
-        return getattr(background_middleware, name)
-    if name == "Talk":
-        from meantime.integrations.langchain.langchain_talk import Talk
-
-        return Talk
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Background": "background_middleware",
+        "Talk": "langchain_talk",
+        "TalkBackground": "background_middleware",
+    },
+    "LangChain",
+    "langchain",
+)

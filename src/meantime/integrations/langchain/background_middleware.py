@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.messages import SystemMessage
@@ -132,9 +132,10 @@ class LangChainTool(BaseTool):
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Keeps the id of the call, which is not among its arguments. A hook of the middleware around each
         call of a tool, of whatever tool, would be two changes of the thread for each of them."""
-        before = _call_id.set(input.get("id") if isinstance(input, dict) else None)
+        call = cast("dict[str, Any]", input) if isinstance(input, dict) else {}
+        before = _call_id.set(call.get("id"))
         try:
-            return await super().ainvoke(input, config, **kwargs)
+            return await super().ainvoke(cast("Any", input), config, **kwargs)
         finally:
             _call_id.reset(before)
 

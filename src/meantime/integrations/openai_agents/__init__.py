@@ -5,17 +5,12 @@ Nothing here loads the SDK before its first use.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from meantime.integrations.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from meantime.integrations.openai_agents.openai_talk import Talk
 
 __all__ = ["Talk"]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from meantime.integrations.openai_agents.openai_talk import Talk
-
-    return Talk
+__getattr__ = lazy_names(__name__, {"Talk": "openai_talk"}, "The OpenAI Agents SDK", "openai-agents")

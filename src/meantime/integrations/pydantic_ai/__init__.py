@@ -6,7 +6,9 @@ Nothing here loads Pydantic AI before its first use.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from meantime.integrations.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from meantime.integrations.pydantic_ai.durability import Durability, durable_run
@@ -14,21 +16,9 @@ if TYPE_CHECKING:
     from meantime.integrations.pydantic_ai.task_tools import tools
 
 __all__ = ["Durability", "Talk", "durable_run", "tools"]
-_HOME = {"Durability": "durability", "Talk": "talk", "durable_run": "durability", "tools": "task_tools"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    try:
-        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    except ModuleNotFoundError as problem:
-        if not (problem.name or "").startswith("pydantic"):
-            raise
-        from meantime.kernel.errors import InvalidInput
-
-        raise InvalidInput(
-            "Pydantic AI is not installed.", hint="pip install 'meantime[pydantic-ai]'"
-        ) from problem
+__getattr__ = lazy_names(
+    __name__,
+    {"Durability": "durability", "Talk": "talk", "durable_run": "durability", "tools": "task_tools"},
+    "Pydantic AI",
+    "pydantic-ai",
+)
