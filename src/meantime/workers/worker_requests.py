@@ -15,6 +15,7 @@ from meantime.ports.clock import Clock
 from meantime.ports.runner import Leftovers
 
 from .messages import AnswerMessage, EndLeftoversMessage, FromOwner, ReadMessage, SendMessage, WatchMessage
+from .output_ahead import AHEAD, OutputAhead
 
 ASK_AGAIN = 1.0  # seconds
 PATIENCE = 10.0  # seconds after which a worker that does not answer is unreachable
@@ -29,6 +30,7 @@ class WorkerRequests:
         self._tell = tell
         self._clock = clock
         self._open: dict[str, asyncio.Future[AnswerMessage]] = {}
+        self._ahead = OutputAhead(clock)
         self._life = os.urandom(8).hex()  # an answer to an earlier owner is not ours
         self._count = 0
         # Workers of an earlier version go by the number alone, so it is above those of an owner before.
@@ -45,6 +47,9 @@ class WorkerRequests:
         file: str = "",
         patience: float = PATIENCE,
     ) -> Chunk:
+        is_stretch = not lines and not file
+        if is_stretch and (chunk := self._ahead.take(claim, stream, offset, most)) is not None:
+            return chunk
         request = ReadMessage(
             ask="", nonce=claim.nonce, stream=stream, offset=offset, most=most, lines=lines, file=file
         )
@@ -52,8 +57,12 @@ class WorkerRequests:
         return answer.chunk or Chunk(b"", offset, offset, offset)
 
     async def watch(self, claim: Claim, stream: str, seen: int) -> bool:
-        request = WatchMessage(ask="", nonce=claim.nonce, stream=stream, seen=seen)
-        return (await self._ask(claim, request, PATIENCE)).changed
+        """Output that came with the answer is kept for the read that follows."""
+        request = WatchMessage(ask="", nonce=claim.nonce, stream=stream, seen=seen, most=AHEAD)
+        answer = await self._ask(claim, request, PATIENCE)
+        if answer.chunk is not None:
+            self._ahead.keep(claim, stream, seen, answer.chunk)
+        return answer.changed
 
     async def send(self, claim: Claim, data: bytes, *, eof: bool) -> None:
         self._sent += 1
