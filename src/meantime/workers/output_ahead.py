@@ -1,5 +1,5 @@
-"""Output that came with the answer to a watch, for the read that follows: a followed line then costs no request
-of its own."""
+"""Output that came with the answer to a watch, for the read that follows: a followed line then needs no other
+request."""
 
 from __future__ import annotations
 
