@@ -16,7 +16,7 @@ from meantime.workers.messages import AnswerMessage, FromOwner
 from meantime.workers.output_ahead import AHEAD, FRESH, MOST_AHEAD, OutputAhead
 
 from . import jobs
-from .conftest import PLACE, Site
+from .conftest import PLACE, Site, until
 
 pytestmark = pytest.mark.anyio
 CLAIM = Claim("w1", "home", "boot", "nonce")
@@ -98,6 +98,7 @@ async def test_an_ending_of_a_function_waits_for_no_thread(site: Site, monkeypat
 
     monkeypatch.setattr(asyncio, "to_thread", counted)
     handle = await mt.thread("a").start(Call(jobs.forever), place=PLACE)
+    await until(lambda: site.workers["w1"].runs)
     answer = await handle.cancel(wait=True)
     assert answer.task.status is Status.CANCELLED
     assert worker_run.__name__ not in asked
