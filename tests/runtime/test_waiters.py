@@ -229,7 +229,8 @@ async def test_an_ending_while_the_history_is_read_is_learned_once(tmp_path: Pat
 async def test_an_ending_that_was_waited_for_is_not_looked_up_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """A look at the ledger goes by a thread: it would delay whoever waits for a cancel."""
+    """A look at the ledger goes by a thread: it would delay whoever waits for a cancel. A start needs none,
+    either, even at a worker."""
     async with Meantime.open(tmp_path / "work.db") as mt:
         looked: list[str] = []
         store = runtime_of(mt).record.store
