@@ -101,11 +101,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _is_placed(item: pytest.Item) -> bool:
-    """Functions of a connected process are its own, so nothing of it is placed; and one store is enough."""
+    """Functions of a connected process are its own, so nothing of it is placed. One store is enough, and a
+    ledger in memory costs a third: the lessons, the tests of restarts and tests/workers have SQLite's."""
     calls = getattr(item, "callspec", None)
-    store = None if calls is None else calls.params.get("place")
-    is_own = item.get_closest_marker("in_process") is not None or "connected" in item.name
-    return store in (None, "sqlite") and not is_own
+    given = () if calls is None else calls.params.values()
+    is_other = any(isinstance(one, str) and one in ("sqlite", "connected") for one in given)
+    return not is_other and item.get_closest_marker("in_process") is None
 
 
 @pytest.fixture(autouse=True)

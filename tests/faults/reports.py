@@ -14,19 +14,28 @@ import meantime
 
 from . import strace
 
+MAIN = "origin/main"
 EARLIER = 5  # results of a family that are kept because they were not clean
 
 
 def version() -> str:
-    """Of what is tested: a commit, where there is one."""
+    """Of what is tested: a commit, where there is one. Commits that are not in the main branch may get other
+    names on their way there, so the last one that is in it is named, and how many follow it."""
+    name = _git("describe", "--always", "--dirty", "--exclude=*")
+    base = _git("merge-base", "HEAD", MAIN)
+    ahead = _git("rev-list", "--count", f"{base}..HEAD") if base else "0"
+    if base and ahead != "0":
+        name = f"{base[:8]}+{ahead}{'-dirty' if name.endswith('-dirty') else ''}"
+    return f"{meantime.__version__} {name}".strip()
+
+
+def _git(*words: str) -> str:
+    """Its answer, or nothing: this may be no clone, or one without a main branch."""
     try:
-        asked = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--exclude=*"], cwd=strace.ROOT, capture_output=True,
-            text=True, timeout=20,
-        )  # fmt: skip
+        asked = subprocess.run(["git", *words], cwd=strace.ROOT, capture_output=True, text=True, timeout=20)
     except FileNotFoundError:
-        return meantime.__version__
-    return f"{meantime.__version__} {asked.stdout.strip()}".strip()
+        return ""
+    return asked.stdout.strip() if asked.returncode == 0 else ""
 
 
 def add_families(path: Path, played: dict[str, dict[str, Any]], order: Sequence[str]) -> None:

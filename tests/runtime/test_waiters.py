@@ -221,3 +221,24 @@ async def test_an_ending_while_the_history_is_read_is_learned_once(tmp_path: Pat
         assert found is not None
         assert found.runs == 1
         await again.close()
+
+
+# -- a task that just ended
+
+
+async def test_an_ending_that_was_waited_for_is_not_looked_up_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A look at the ledger goes by a thread: it would delay whoever waits for a cancel. A start needs none,
+    either, even at a worker."""
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        looked: list[str] = []
+        store = runtime_of(mt).record.store
+        load = store.load
+        monkeypatch.setattr(store, "load", lambda id: looked.append(id) or load(id))
+        handle = await mt.thread("a").start(Call(forever))
+        answer = await handle.cancel(wait=True)
+        assert answer.task.status is Status.CANCELLED
+        assert looked == []
+        assert answer.task == await mt.get(handle.id)
+        assert looked == [handle.id]

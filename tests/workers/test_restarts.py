@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -11,6 +12,8 @@ from msgspec.structs import replace
 from meantime import Call, Shell, Status
 from meantime.app.system_clock import SystemClock
 from meantime.carriers.memory import MemoryBroker, MessageFaults
+from meantime.kernel.model import Chunk
+from meantime.workers import worker_requests
 from meantime.workers.messages import GrantedMessage, SendMessage, encode
 from meantime.workers.sender_numbers import MOST_SENDERS, SenderNumbers
 
@@ -120,6 +123,31 @@ async def test_while_the_carrier_is_down_nobody_is_lost(site: Site):
     (site.folder / "go").touch()
     site.broker.start()
     assert (await handle.wait(20)).status is Status.COMPLETED
+
+
+async def test_output_is_copied_even_if_the_carrier_was_down_for_long_when_its_command_ended(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+):
+    """The worker has the only copy, and forgets it once the ending is recorded."""
+    monkeypatch.setattr(worker_requests, "ASK_AGAIN", 0.1)
+    mt = await site.open(worker_lease=0.3, worker_grace=0.3)
+    await site.worker()
+    asked = asyncio.Event()
+    read_file = site.pools._requests.read_file
+
+    async def cut(*given: Any) -> Chunk:
+        if not asked.is_set():
+            asked.set()
+            site.broker.stop()
+        return await read_file(*given)
+
+    monkeypatch.setattr(site.pools._requests, "read_file", cut)
+    handle = await mt.thread("a").start(Shell("seq 1 100"), place=PLACE)
+    await asyncio.wait_for(asked.wait(), 20)
+    await asyncio.sleep(1.5)  # longer than lease and grace
+    site.broker.start()
+    assert (await handle.wait(20)).status is Status.COMPLETED
+    assert (await handle.log.read()).text.split() == [str(number) for number in range(1, 101)]
 
 
 async def test_what_the_broker_forgot_is_offered_again(site: Site):
@@ -375,3 +403,35 @@ async def test_a_worker_that_drains_claims_nothing_even_if_it_was_waiting_for_of
     task = await handle.get()
     assert task.run.claim is not None
     assert task.run.claim.worker == other._carrier.worker
+
+
+async def test_a_worker_that_drains_waits_until_its_runs_ended_and_were_acknowledged(site: Site):
+    mt = await site.open()
+    worker = await site.worker()
+    go = site.folder / "go"
+    work = Shell(f"while [ ! -e {go} ]; do sleep 0.05; done")
+    handle = await mt.thread("a").start(work, place=PLACE)
+    await until(lambda: worker.runs)
+    draining = asyncio.create_task(worker.drain(60))
+    await until(lambda: all(one.draining for one in site.pools.about()))
+    assert not draining.done()
+    go.touch()
+    assert (await handle.wait(20)).status is Status.COMPLETED
+    await asyncio.wait_for(draining, 20)
+    assert not worker.state.journal
+
+
+async def test_a_command_that_outlasts_the_draining_is_followed_by_the_next_life(site: Site):
+    mt = await site.open()
+    worker = await site.worker()
+    go = site.folder / "go"
+    work = Shell(f"while [ ! -e {go} ]; do sleep 0.05; done; echo whole")
+    handle = await mt.thread("a").start(work, place=PLACE)
+    await until(lambda: worker.runs)
+    await asyncio.wait_for(worker.drain(0.1), 20)
+    assert worker.state.journal
+    await site.leave()
+    await site.worker()
+    go.touch()
+    assert (await handle.wait(20)).status is Status.COMPLETED
+    assert (await handle.log.read()).text == "whole\n"

@@ -68,7 +68,7 @@ class Looking:
         self._engine = engine
         self._runs = runs
         self._settings = settings
-        self._waiting: dict[str, list[asyncio.Future[None]]] = {}
+        self._waiting: dict[str, list[asyncio.Future[Task | None]]] = {}
         self._closed = False
 
     async def find(self, ref: str, thread: str | None) -> Task:
@@ -228,12 +228,22 @@ class Looking:
         need = 1 if until == "any" else len(ids)
         active = [id for id in ids if id in self._record.live]
         need -= len(ids) - len(active)
-        if need > 0 and active:
-            await self._first(need, {id: self._ended(id) for id in active}, timeout)
+        endings = {id: self._ended(id) for id in active} if need > 0 else {}
+        if endings:
+            await self._first(need, endings, timeout)
+        if len(ids) == 1 and (ended := self._just_ended(endings)) is not None:
+            return [ended]
         return [await self.get(id, None) for id in ids]
 
+    def _just_ended(self, endings: dict[str, asyncio.Future[Task | None]]) -> Task | None:
+        """A task that was waited for alone need not be looked up, unless it runs again by now."""
+        for id, ending in endings.items():
+            if ending.done() and id not in self._record.live:
+                return ending.result()
+        return None
+
     async def _first(
-        self, need: int, pending: dict[str, asyncio.Future[None]], timeout: float | None
+        self, need: int, pending: dict[str, asyncio.Future[Task | None]], timeout: float | None
     ) -> None:
         """Counts the endings: to wait for each in turn would cost the square of their number."""
         enough: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -262,12 +272,12 @@ class Looking:
             for id, future in pending.items():
                 self._forget(id, future)
 
-    def _ended(self, id: str) -> asyncio.Future[None]:
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    def _ended(self, id: str) -> asyncio.Future[Task | None]:
+        future: asyncio.Future[Task | None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(id, []).append(future)
         return future
 
-    def _forget(self, id: str, future: asyncio.Future[None]) -> None:
+    def _forget(self, id: str, future: asyncio.Future[Task | None]) -> None:
         waiting = self._waiting.get(id)
         if waiting and future in waiting:
             waiting.remove(future)
@@ -285,7 +295,7 @@ class Looking:
     def on_commit(self, change: Change, committed: Committed) -> None:
         if change.ends:
             for future in self._waiting.pop(change.task.id, ()):
-                future.set_result(None)
+                future.set_result(change.task)
 
 
 def _statuses(given: Iterable[str]) -> frozenset[Status]:

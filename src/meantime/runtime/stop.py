@@ -63,8 +63,8 @@ class Stopping:
             return CancelAnswer(task, Disposition.ALREADY_ENDED, found.killed)
         answer = await self._cancel(task, by, reason)
         if wait and not answer.task.ended:
-            await self._looking.wait([task.id], None)
-            answer = CancelAnswer(await self._looking.find(task.id, None), answer.disposition)
+            (ended,) = await self._looking.wait([task.id], None)
+            answer = CancelAnswer(ended, answer.disposition)
         return answer
 
     async def _cancel(self, task: Task, by: str, reason: str) -> CancelAnswer:

@@ -168,8 +168,9 @@ class Submission:
         return cast("TalkingRunner", runner).session_of(task) if runner.abilities.talk else None
 
     async def _prepare(self, runner: Runner, task: Task) -> Callable[[Then], Then] | None:
-        """Lasting work leaves its trace before it is recorded; if it is not recorded, no trace."""
-        if not runner.abilities.adopt:
+        """Lasting work leaves its trace before it is recorded; if it is not recorded, no trace. Placed work
+        leaves its own at its worker."""
+        if not runner.abilities.adopt or task.place:
             return None
         if task.id in self._preparing or await self._record.store.load(task.id) is not None:
             raise Duplicate.of_id(task.id)

@@ -265,12 +265,14 @@ class ReadMessage(WorkerMessage, frozen=True, kw_only=True, tag="read"):
 
 
 class WatchMessage(WorkerMessage, frozen=True, kw_only=True, tag="watch"):
-    """Answered when the stream has more than `seen` bytes, or after a while."""
+    """Answered when the stream has more than `seen` bytes, or after a while. The answer carries the first
+    `most` bytes of that, which spares the owner a request; a worker of an earlier version answers without."""
 
     ask: str
     nonce: str
     stream: str
     seen: int
+    most: int = 0
 
 
 class EndLeftoversMessage(WorkerMessage, frozen=True, kw_only=True, tag="end_leftovers"):

@@ -47,7 +47,7 @@ async def _fetched(requests: WorkerRequests, claim: Claim, file: KeptFile, patie
     got = 0
     while got < file.size:
         most = min(PIECE, file.size - got)
-        piece = await requests.read(claim, file=file.ending, offset=got, most=most, patience=patience)
+        piece = await requests.read_file(claim, file.ending, got, most, patience)
         if not piece.data:
             raise OSError(f"its file {file.ending} ends after {got} of {file.size} bytes")
         parts.append(piece.data)

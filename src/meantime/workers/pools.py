@@ -65,7 +65,7 @@ class WorkerPools:
         self._counts: Counter[str] = Counter()
         self._post = OwnerPost(carrier, load_signer, self._counts, self.state.speaks_otherwise)
         self._seal = OwnerSeal()
-        self._requests = WorkerRequests(self._tell, clock)
+        self._requests = WorkerRequests(self._tell, clock, lambda: carrier.state.up)
         self._endings = RunEndings(self.state, self._requests, self._post.tell, self._counts, lease + grace)
         self._watch = PoolWatch(self.state, carrier, clock, self._counts, wait)
         self._alarm: Alarm | None = None

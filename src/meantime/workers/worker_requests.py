@@ -15,6 +15,7 @@ from meantime.ports.clock import Clock
 from meantime.ports.runner import Leftovers
 
 from .messages import AnswerMessage, EndLeftoversMessage, FromOwner, ReadMessage, SendMessage, WatchMessage
+from .output_ahead import AHEAD, OutputAhead
 
 ASK_AGAIN = 1.0  # seconds
 PATIENCE = 10.0  # seconds after which a worker that does not answer is unreachable
@@ -23,12 +24,17 @@ Request = ReadMessage | WatchMessage | SendMessage | EndLeftoversMessage
 
 
 class WorkerRequests:
-    """`tell` gets the claim whose worker is asked. It may leave a request out: each is repeated."""
+    """`tell` gets the claim whose worker is asked. It may leave a request out: each is repeated. `is_up` says
+    whether the carrier is up."""
 
-    def __init__(self, tell: Callable[[Claim, FromOwner], None], clock: Clock) -> None:
+    def __init__(
+        self, tell: Callable[[Claim, FromOwner], None], clock: Clock, is_up: Callable[[], bool]
+    ) -> None:
         self._tell = tell
         self._clock = clock
+        self._is_up = is_up
         self._open: dict[str, asyncio.Future[AnswerMessage]] = {}
+        self._ahead = OutputAhead(clock)
         self._life = os.urandom(8).hex()  # an answer to an earlier owner is not ours
         self._count = 0
         # Workers of an earlier version go by the number alone, so it is above those of an owner before.
@@ -42,18 +48,27 @@ class WorkerRequests:
         offset: int = 0,
         most: int = 0,
         lines: int = 0,
-        file: str = "",
-        patience: float = PATIENCE,
     ) -> Chunk:
-        request = ReadMessage(
-            ask="", nonce=claim.nonce, stream=stream, offset=offset, most=most, lines=lines, file=file
-        )
-        answer = await self._ask(claim, request, patience)
+        if not lines and (chunk := self._ahead.take(claim, stream, offset, most)) is not None:
+            return chunk
+        request = ReadMessage(ask="", nonce=claim.nonce, stream=stream, offset=offset, most=most, lines=lines)
+        answer = await self._ask(claim, request, PATIENCE)
+        return answer.chunk or Chunk(b"", offset, offset, offset)
+
+    async def read_file(self, claim: Claim, file: str, offset: int, most: int, patience: float) -> Chunk:
+        """A piece of a file that the worker removes soon. While the carrier is down no worker can answer, so
+        that time is not counted: the worker may be well, and has the only copy."""
+        request = ReadMessage(ask="", nonce=claim.nonce, offset=offset, most=most, file=file)
+        answer = await self._ask(claim, request, patience, outlasts=True)
         return answer.chunk or Chunk(b"", offset, offset, offset)
 
     async def watch(self, claim: Claim, stream: str, seen: int) -> bool:
-        request = WatchMessage(ask="", nonce=claim.nonce, stream=stream, seen=seen)
-        return (await self._ask(claim, request, PATIENCE)).changed
+        """Output that came with the answer is kept for the read that follows."""
+        request = WatchMessage(ask="", nonce=claim.nonce, stream=stream, seen=seen, most=AHEAD)
+        answer = await self._ask(claim, request, PATIENCE)
+        if answer.chunk is not None:
+            self._ahead.keep(claim, stream, seen, answer.chunk)
+        return answer.changed
 
     async def send(self, claim: Claim, data: bytes, *, eof: bool) -> None:
         self._sent += 1
@@ -69,7 +84,10 @@ class WorkerRequests:
         answer = await self._ask(claim, request, KILL_PATIENCE)
         return Leftovers(answer.killed, answer.left)
 
-    async def _ask(self, claim: Claim, request: Request, patience: float) -> AnswerMessage:
+    async def _ask(
+        self, claim: Claim, request: Request, patience: float, *, outlasts: bool = False
+    ) -> AnswerMessage:
+        """`outlasts`: an outage of the carrier does not count."""
         self._count += 1
         key = f"{self._life}.{self._count}"
         request = replace(request, ask=key)
@@ -86,7 +104,7 @@ class WorkerRequests:
                     )
                 self._tell(claim, request)
                 await self._wait(answer)
-                waited += ASK_AGAIN
+                waited += ASK_AGAIN if self._is_up() or not outlasts else 0.0
             found = answer.result()
         finally:
             self._open.pop(key, None)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -42,6 +42,7 @@ from .messages import (
     WatchMessage,
     WithdrawnMessage,
 )
+from .output_ahead import AHEAD
 from .run_events import RunEvents
 from .sender_numbers import SenderNumbers
 
@@ -135,7 +136,7 @@ class PerformedRun:
                 said=self._state,
                 age=self.age,
                 spill=report.spill,
-                files=await asyncio.to_thread(self._kept),
+                files=await self._kept(),
                 events=await self._events_left(),
             )
         )
@@ -161,15 +162,10 @@ class PerformedRun:
         assignment = Assignment(self.task, kwargs=given, again=self._again)
         return await self._engine.perform(assignment, self._context)
 
-    def _kept(self) -> tuple[KeptFile, ...]:
-        found: list[KeptFile] = []
-        for ending, path in self._files().items():
-            try:
-                data = path.read_bytes()
-            except OSError:
-                continue  # most commands have only some of them
-            found.append(KeptFile(ending=ending, size=len(data), crc=zlib.crc32(data)))
-        return tuple(found)
+    async def _kept(self) -> tuple[KeptFile, ...]:
+        """Functions have no files, and need not wait for a thread."""
+        files = self._files()
+        return await asyncio.to_thread(_described, files) if files else ()
 
     def _files(self) -> dict[str, Path]:
         if not self._runner.abilities.output:
@@ -302,7 +298,7 @@ class PerformedRun:
                 case ReadMessage():
                     return AnswerMessage(ask=asked.ask, chunk=await self._read(asked))
                 case WatchMessage():
-                    return AnswerMessage(ask=asked.ask, changed=await self._watch(asked))
+                    return await self._watch(asked)
                 case SendMessage():
                     await self._send(asked)
                     return AnswerMessage(ask=asked.ask)
@@ -326,12 +322,16 @@ class PerformedRun:
             data = file.read(asked.most)
         return Chunk(data, asked.offset, asked.offset + len(data), path.stat().st_size)
 
-    async def _watch(self, asked: WatchMessage) -> bool:
-        watching = cast("FilingRunner", self._runner).changed(self.task, asked.stream, asked.seen)
+    async def _watch(self, asked: WatchMessage) -> AnswerMessage:
+        runner = cast("FilingRunner", self._runner)
         try:
-            return await asyncio.wait_for(watching, WATCH)
+            changed = await asyncio.wait_for(runner.changed(self.task, asked.stream, asked.seen), WATCH)
         except TimeoutError:
-            return True  # it may have changed: the owner looks
+            changed = True  # it may have changed: the owner looks
+        chunk = None
+        if changed and asked.most > 0 and asked.seen >= 0:
+            chunk = await runner.read(self.task, asked.stream, asked.seen, min(asked.most, AHEAD))
+        return AnswerMessage(ask=asked.ask, changed=changed, chunk=chunk)
 
     async def _send(self, asked: SendMessage) -> None:
         """Each number once: the owner repeats what was not answered."""
@@ -339,6 +339,17 @@ class PerformedRun:
             if self._written.is_new(asked.sender, asked.number):
                 await cast("FilingRunner", self._runner).write(self.task, asked.data, eof=asked.eof)
                 self._written.note(asked.sender, asked.number)
+
+
+def _described(files: Mapping[str, Path]) -> tuple[KeptFile, ...]:
+    found: list[KeptFile] = []
+    for ending, path in files.items():
+        try:
+            data = path.read_bytes()
+        except OSError:
+            continue  # most commands have only some of them
+        found.append(KeptFile(ending=ending, size=len(data), crc=zlib.crc32(data)))
+    return tuple(found)
 
 
 class _WorkerQuestions:

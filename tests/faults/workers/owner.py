@@ -25,7 +25,7 @@ from . import jobs
 from .memory_carrier import ACK_WAIT, SocketOwner
 from .plants import plant
 
-WATCHDOG = 1_200  # seconds
+WATCHDOG = 3_600  # seconds: the machine may be busy
 OPEN = ("queued", "running", "waiting", "cancelling", "notices.unread", "notices.leased", "notices.parked")
 PLACE = "pool:default"
 SEEN = 10  # one of so many tasks is waited for, and its ending written down when it was seen

@@ -76,6 +76,13 @@ def runs_of(facts: list[Fact]) -> dict[str, list[Ran]]:
     return runs
 
 
+def has_doubled(folder: Path) -> bool:
+    """Whether the facts alone, while it goes on, show something that happened twice."""
+    facts = read_facts(folder / "ledger.jsonl")
+    found = (*judge(facts, {}).doubled, *_begun_twice(runs_of(facts)), *_offered_twice(facts))
+    return bool(found)
+
+
 def _begun_twice(runs: dict[str, list[Ran]]) -> Iterator[str]:
     for id, each in runs.items():
         for attempt, times in Counter(ran.attempt for ran in each).items():

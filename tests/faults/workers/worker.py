@@ -25,7 +25,7 @@ from . import jobs
 from .memory_carrier import SocketWorker
 from .plants import plant
 
-WATCHDOG = 1_200  # seconds
+WATCHDOG = 3_600  # seconds: the machine may be busy
 DRAIN = 5.0
 
 
