@@ -62,11 +62,12 @@ faults: $(VENV)/.tested strace faketime $(if $(FAMILIES),$(if $(filter adapters,
 
 # `make bench NAMES="scaling history"` runs only these; `make bench NAMES=scaling MOST=1000000` goes further.
 # `make bench NAMES=adapters ROWS="langchain openai_agents"` measures only these frameworks.
+# `make bench NAMES=task_cost AGAINST=../before` compares the CPU of a task with that of another checkout.
 # `make bench NAMES=crash_matrix ROWS="Mastra Strands" ROUNDS=5` plays only these rows of the crash matrix.
 bench: $(VENV)/.benched $(if $(NAMES),,peers strace) $(if $(NAMES),$(if $(filter workers,$(NAMES)),.queues/.ready),.queues/.ready) \
 	$(if $(NAMES),$(if $(filter crash_matrix,$(NAMES)),crash-peers),crash-peers) \
 	$(if $(filter adapters,$(NAMES)),.frameworks/.ready)
-	MOST=$(MOST) MINUTES=$(MINUTES) ROWS="$(ROWS)" ROUNDS=$(ROUNDS) $(RUN) -m benchmarks $(NAMES)
+	MOST=$(MOST) MINUTES=$(MINUTES) ROWS="$(ROWS)" ROUNDS=$(ROUNDS) AGAINST=$(AGAINST) $(RUN) -m benchmarks $(NAMES)
 
 venv: $(VENV)/.tested
 

@@ -9,6 +9,7 @@ import sys
 NAMES = (
     "latency",
     "end_to_end",
+    "task_cost",
     "inline",
     "calls",
     "commands",
