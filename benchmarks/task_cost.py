@@ -51,10 +51,15 @@ def sample(checkout: Path) -> float:
 
 async def run() -> None:
     other = os.environ.get("AGAINST")
-    if not other:
-        spent = [sample(HERE) for _ in range(PAIRS)]
-        table("CPU of a no-op task", ["", "least", "median"], [["here", *_figures(spent)]])
-        return
+    _beside(other) if other else _alone()
+
+
+def _alone() -> None:
+    spent = [sample(HERE) for _ in range(PAIRS)]
+    table("CPU of a no-op task", ["", "least", "median"], [["here", *_figures(spent)]])
+
+
+def _beside(other: str) -> None:
     there = Path(other).resolve()
     pairs = [(sample(there), sample(HERE)) for _ in range(PAIRS)]
     before, after = zip(*pairs, strict=True)
