@@ -57,8 +57,8 @@ def is_sealed(body: Any) -> bool:
 
 
 def checksum(joined: str) -> int:
-    """Of values with a zero between them. They are joined by those who know how many there are: each task has
-    four of these sums."""
+    """The checksum of values that were joined with a zero between them. Callers join them, because they know
+    how many there are: each task has four of these sums."""
     return zlib.crc32(joined.encode("utf-8", "surrogatepass"))
 
 

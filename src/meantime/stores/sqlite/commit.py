@@ -33,8 +33,8 @@ _LEASED = Committed(CommitResult.LEASED)
 
 class Changes:
     """Applies changes for the writer. Completion numbers and those of events are counted here, since there is
-    one writer. What no decision depends on is written once a group: a statement for each notice and each
-    event costs more than its row."""
+    one writer. Notices and events, on which no change depends, are written once a group: a statement for
+    each of them costs more than its row."""
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}  # the rows of tasks that have not ended
