@@ -7,6 +7,7 @@ import sqlite3
 import msgspec
 
 from meantime.kernel.change import Change
+from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Task
 from meantime.kernel.notice_sources import Draft, SourceKind
 from meantime.ports.store import CommitResult, Committed
@@ -73,7 +74,9 @@ class Changes:
         seq = 0
         event = change.event
         if event is not None:
-            seq = self.add_event(cursor, event.kind, task.id, task.thread, event.run, event.status, event.at)
+            seq = self.add_event(
+                cursor, event.kind, task.id, task.thread, event.run, _text(event.status), event.at
+            )
         return Committed(CommitResult.DONE, seq, number)
 
     def _place(self, cursor: sqlite3.Cursor, id: str) -> int:
@@ -160,9 +163,14 @@ def _join(cursor: sqlite3.Cursor, change: Change) -> Committed | None:
     return None
 
 
+def _text(status: Status) -> str:
+    """As plain text: Python's sqlite3 looks for an adapter of any other type, each time it is bound."""
+    return str(status)
+
+
 def _new_row(task: Task, body: bytes) -> tuple[object, ...]:
     return (
-        task.id, task.thread, task.status, task.version, task.run.number, task.batch or None,
+        task.id, task.thread, _text(task.status), task.version, task.run.number, task.batch or None,
         task.tool_call_id, 1 if task.hidden else 0, task.updated_at, body, *search_columns.columns(task),
     )  # fmt: skip
 
@@ -171,7 +179,7 @@ def _next_row(change: Change, body: bytes) -> tuple[object, ...]:
     task = change.task
     hidden = 1 if task.hidden else 0
     return (
-        task.status, task.version, task.run.number, hidden, task.updated_at, body,
+        _text(task.status), task.version, task.run.number, hidden, task.updated_at, body,
         task.session, task.run.duration, 1 if task.follow_up else 0, task.id, change.replaces,
     )  # fmt: skip
 
