@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
+from functools import cache
+from itertools import chain
 
 import msgspec
 
 from meantime.kernel.change import Change
-from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Task
 from meantime.kernel.notice_sources import Draft, SourceKind
 from meantime.ports.store import CommitResult, Committed
 
 from . import counters, search_columns
 from .checksums import of_event, of_notice, seal
-from .sql import insert_rows, queries
+from .sql import queries
 
 SQL = queries()
 encode = msgspec.json.Encoder().encode
@@ -28,6 +30,7 @@ INSERT_NOTICE = SQL["insert_notice"]
 KINDS = tuple(SourceKind)  # a notice's row has the place of its kind among these
 MAX_NUMBERS = 10_000  # threads whose number is remembered; others are read again
 MAX_PLACES = 10_000  # tasks whose row is remembered, likewise
+ROWS = (64, 16, 4, 1)  # of one statement: few sizes, so that all of them stay prepared
 _CONFLICT = Committed(CommitResult.CONFLICT)
 _LEASED = Committed(CommitResult.LEASED)
 
@@ -75,7 +78,7 @@ class Changes:
         event = change.event
         if event is not None:
             seq = self.add_event(
-                cursor, event.kind, task.id, task.thread, event.run, _text(event.status), event.at
+                cursor, event.kind, task.id, task.thread, event.run, str(event.status), event.at
             )
         return Committed(CommitResult.DONE, seq, number)
 
@@ -117,7 +120,7 @@ class Changes:
     def write_rows(self, cursor: sqlite3.Cursor) -> None:
         for statement, rows in ((INSERT_NOTICE, self._notices), (INSERT_EVENT, self._events)):
             if rows:
-                insert_rows(cursor, statement, rows)
+                _insert_rows(cursor, statement, rows)
                 rows.clear()
 
     def finish(self, cursor: sqlite3.Cursor) -> None:
@@ -143,6 +146,23 @@ class Changes:
         self._tallies.forget()
 
 
+def _insert_rows(cursor: sqlite3.Cursor, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
+    """`INSERT … VALUES (?, …)` for many rows: SQLite opens a table and its indexes once a statement, which
+    takes longer than a row."""
+    at = 0
+    for size in ROWS:
+        while len(rows) - at >= size:
+            values = list(chain.from_iterable(rows[at : at + size]))
+            cursor.execute(_of_rows(statement, size), values)
+            at += size
+
+
+@cache
+def _of_rows(statement: str, size: int) -> str:
+    head, values, row = statement.rpartition("VALUES ")
+    return head + values + ", ".join([row] * size)
+
+
 def _join(cursor: sqlite3.Cursor, change: Change) -> Committed | None:
     """Gives the notice that is there new words, before anything else is written: where the task has moved on,
     or somebody has leased the notice, nothing is."""
@@ -163,14 +183,10 @@ def _join(cursor: sqlite3.Cursor, change: Change) -> Committed | None:
     return None
 
 
-def _text(status: Status) -> str:
-    """As plain text: Python's sqlite3 looks for an adapter of any other type, each time it is bound."""
-    return str(status)
-
-
 def _new_row(task: Task, body: bytes) -> tuple[object, ...]:
+    # A status as plain text: Python's sqlite3 looks for an adapter of any other type, each time it is bound.
     return (
-        task.id, task.thread, _text(task.status), task.version, task.run.number, task.batch or None,
+        task.id, task.thread, str(task.status), task.version, task.run.number, task.batch or None,
         task.tool_call_id, 1 if task.hidden else 0, task.updated_at, body, *search_columns.columns(task),
     )  # fmt: skip
 
@@ -179,7 +195,7 @@ def _next_row(change: Change, body: bytes) -> tuple[object, ...]:
     task = change.task
     hidden = 1 if task.hidden else 0
     return (
-        _text(task.status), task.version, task.run.number, hidden, task.updated_at, body,
+        str(task.status), task.version, task.run.number, hidden, task.updated_at, body,
         task.session, task.run.duration, 1 if task.follow_up else 0, task.id, change.replaces,
     )  # fmt: skip
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Sequence
 from contextlib import closing
 from functools import cache
-from itertools import chain
 from pathlib import Path
 
 from meantime.kernel.errors import LedgerTooNew
@@ -29,26 +27,6 @@ def queries() -> dict[str, str]:
     text = (HERE / "queries.sql").read_text()
     blocks = re.split(r"^-- name: (\w+)\n", text, flags=re.MULTILINE)[1:]
     return {name: body.strip().rstrip(";") for name, body in zip(blocks[::2], blocks[1::2], strict=True)}
-
-
-_ROWS = (64, 16, 4, 1)  # of one statement: few sizes, so that all of them stay prepared
-
-
-def insert_rows(cursor: sqlite3.Cursor, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
-    """`INSERT … VALUES (?, …)` for many rows: SQLite opens a table and its indexes once a statement, which
-    takes longer than a row."""
-    at = 0
-    for size in _ROWS:
-        while len(rows) - at >= size:
-            values = list(chain.from_iterable(rows[at : at + size]))
-            cursor.execute(_of_rows(statement, size), values)
-            at += size
-
-
-@cache
-def _of_rows(statement: str, size: int) -> str:
-    head, values, row = statement.rpartition("VALUES ")
-    return head + values + ", ".join([row] * size)
 
 
 @cache
