@@ -62,11 +62,13 @@ faults: $(VENV)/.tested strace faketime $(if $(FAMILIES),$(if $(filter adapters,
 
 # `make bench NAMES="scaling history"` runs only these; `make bench NAMES=scaling MOST=1000000` goes further.
 # `make bench NAMES=adapters ROWS="langchain openai_agents"` measures only these frameworks.
+# `make bench NAMES=task_cost AGAINST=../before` compares the CPU of a task with that of another checkout.
+# `make bench CHECK=1` names the ratios that became more than 15 % worse than in the recorded run; RECORD=1 records.
 # `make bench NAMES=crash_matrix ROWS="Mastra Strands" ROUNDS=5` plays only these rows of the crash matrix.
-bench: $(VENV)/.benched $(if $(NAMES),,peers strace) $(if $(NAMES),$(if $(filter workers,$(NAMES)),.queues/.ready),.queues/.ready) \
-	$(if $(NAMES),$(if $(filter crash_matrix,$(NAMES)),crash-peers),crash-peers) \
+bench: $(VENV)/.benched $(if $(NAMES)$(CHECK)$(RECORD),,peers strace) $(if $(NAMES),$(if $(filter workers peers,$(NAMES)),.queues/.ready),.queues/.ready) \
+	$(if $(NAMES)$(CHECK)$(RECORD),$(if $(filter crash_matrix,$(NAMES)),crash-peers),crash-peers) \
 	$(if $(filter adapters,$(NAMES)),.frameworks/.ready)
-	MOST=$(MOST) MINUTES=$(MINUTES) ROWS="$(ROWS)" ROUNDS=$(ROUNDS) $(RUN) -m benchmarks $(NAMES)
+	MOST=$(MOST) MINUTES=$(MINUTES) ROWS="$(ROWS)" ROUNDS=$(ROUNDS) AGAINST=$(AGAINST) CHECK=$(CHECK) RECORD=$(RECORD) $(RUN) -m benchmarks $(NAMES)
 
 venv: $(VENV)/.tested
 
@@ -186,7 +188,7 @@ peers:
 	@for each in tsp:task-spooler pueue:pueue; do command -v $${each%:*} >/dev/null || { command -v apt-get >/dev/null && \
 	apt-get update -q && apt-get install -qy $${each#*:}; } || echo "$${each#*:} is missing: it is not compared with"; done
 
-# Queues of another make that the workers are compared with: Celery, docket and Temporal, in an environment of
+# Queues of another make that we are compared with: Celery, docket, Temporal, dramatiq and taskiq, in an environment of
 # their own, with Debian's Redis where that is allowed. What is missing is named, and not compared with.
 .queues/.ready: benchmarks/workers/queues/requirements.txt
 	@PYTHON=$(PYTHON) benchmarks/workers/queues/install

@@ -1,14 +1,23 @@
-"""`python -m benchmarks [name …]`: all of them, or those named."""
+"""`python -m benchmarks [name …]`: all of them, or those named.
+
+With CHECK=1 in the environment the ratios are compared with the recorded run, with RECORD=1 they are
+recorded. Both run the benchmarks that have recorded ratios, unless others are named.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 import sys
+
+from .measure import RATIOS, TABLES
+from .recorded_run import compare, load, ratios_of, record
 
 NAMES = (
     "latency",
     "end_to_end",
+    "task_cost",
     "inline",
     "calls",
     "commands",
@@ -40,9 +49,21 @@ NAMES = (
 )
 
 
-def main() -> None:
-    for name in sys.argv[1:] or NAMES:
+def main() -> int:
+    checks, records = (bool(os.environ.get(name)) for name in ("CHECK", "RECORD"))
+    names = sys.argv[1:] or (list(load()) if checks or records else NAMES)
+    for name in names:
+        load1 = os.getloadavg()[0]
         asyncio.run(importlib.import_module(f"benchmarks.{name}").run())
+        if records:
+            record(name, RATIOS, TABLES.get(name, []), load1)
+    worse = compare(ratios_of(load(), names), RATIOS) if checks else []
+    if checks:
+        print("\nWorse than the recorded run:" if worse else "\nNothing is worse than in the recorded run.")
+    for line in worse:
+        print(f"  {line}")
+    return 1 if worse else 0
 
 
-main()
+if __name__ == "__main__":
+    sys.exit(main())

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 from meantime import Call, Meantime
 from meantime.thread import Thread
 
-from .measure import UNLIMITED, Bare, folder, p50, ratio, table, us, verdict
+from .measure import RATIOS, TABLES, UNLIMITED, Bare, Ratio, folder, p50, ratio, table, us, verdict
 
 ROUNDS = 400
 
@@ -27,9 +27,12 @@ async def run() -> None:
                 wakes.append(wake)
         bare.close()
     base = p50(bares)
+    TABLES["latency"] = [{"name": "bare INSERT + COMMIT, FULL", "us": base * 1e6}]
     rows = [["bare INSERT + COMMIT, FULL", us(base), "1.00×", ""]]
     for name, times in (("durable submit", submits), ("ending → waiting turn woken", wakes)):
         value = p50(times)
+        TABLES["latency"].append({"name": name, "us": value * 1e6})
+        RATIOS[f"latency/{name}, of a bare commit"] = Ratio(value / base)
         rows.append([name, us(value), ratio(value, base), verdict(value / base, 2)])
     table("One at a time (p50)", ["", "time", "ratio", "target"], rows)
 

@@ -10,10 +10,20 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 from meantime import Limits, Settings, WakeBudget
 
 UNLIMITED = Settings(limits=Limits(per_thread=-1, total=-1), wakes=WakeBudget(rounds=-1))
+
+
+class Ratio(NamedTuple):
+    value: float
+    better: Literal["less", "more"] = "less"
+
+
+RATIOS: dict[str, Ratio] = {}  # of this run, by `benchmark/what`: recorded_run.py compares them
+TABLES: dict[str, list[dict[str, Any]]] = {}  # of this run, for docs/reference/benchmarks.md
 
 
 def cpu() -> float:
@@ -56,6 +66,12 @@ class Bare:
         self._db.execute("INSERT INTO t VALUES (?, ?)", (f"t_{self._next:010}", "x" * 300))
         self._db.execute("COMMIT")
         return time.perf_counter() - began
+
+    def group(self, statement: str, rows: Sequence[tuple[str, str]]) -> None:
+        """The same statement for many rows, and one commit."""
+        self._db.execute("BEGIN IMMEDIATE")
+        self._db.executemany(statement, rows)
+        self._db.execute("COMMIT")
 
     def close(self) -> None:
         self._db.close()

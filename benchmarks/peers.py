@@ -1,16 +1,19 @@
-"""The same no-op work on peers that a user might pick instead. They are no dependencies of ours."""
+"""The same no-op work on peers that a user might pick instead, each with what it promises. They are not
+dependencies of ours. Those with a server are the queues that the workers are compared with, and two more."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import shutil
 import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from . import end_to_end
-from .measure import cpu, folder, table, verdict
+from .measure import RATIOS, TABLES, Ratio, cpu, folder, table
+from .workers.others import PEERS, QUEUES, Peer, crew_of, redis_server
 
 TASKS = 2_000
 
@@ -59,30 +62,73 @@ def huey_sqlite(path: Path) -> tuple[float, float]:
     return took, spent
 
 
+PROMISES = {
+    "Celery, Redis (AOF)": "Redis writes each second; acks late: run at least once; the result can be read",
+    "docket, Redis (AOF)": "Redis writes each second; run at least once; the result can be read",
+    "Temporal dev server (SQLite)": "durable; activities run at least once; the result can be read",
+    "dramatiq, Redis (AOF)": "Redis writes each second; run at least once; the result can be read",
+    "taskiq, Redis stream (AOF)": "Redis writes each second; run at least once; the result can be read",
+}
+ALSO = [
+    Peer("dramatiq, Redis (AOF)", "one process of 8 threads each", PEERS / "python", ["dramatiq_queue.py"],
+         ["-m", "dramatiq", "dramatiq_queue", "--processes", "1", "--threads", "8"],
+         redis_server, "redis://127.0.0.1:{port}/0", "redis-server"),
+    Peer("taskiq, Redis stream (AOF)", "one process each", PEERS / "python", ["taskiq_queue.py"],
+         ["-m", "taskiq", "worker", "taskiq_queue:broker", "--workers", "1"],
+         redis_server, "redis://127.0.0.1:{port}/0", "redis-server"),
+]  # fmt: skip
+SERVED = [*(queue for queue in QUEUES if queue.name in PROMISES), *ALSO]
+NOOPS = 300  # of a queue with a server: Temporal takes long
+
+
+def served(peer: Peer) -> tuple[float, float]:
+    """Wall and CPU seconds of a task, of all processes: two workers, the client and the server."""
+    if not peer.python.exists() or (peer.missing and shutil.which(peer.missing) is None):
+        raise ImportError(peer.missing or "make .queues/.ready")
+    with crew_of(peer) as crew:
+        began, used = time.perf_counter(), crew.cpu()
+        answer = crew.ask(do="noops", count=NOOPS)
+        if "problem" in answer:
+            raise ImportError(str(answer["problem"])[:200])
+        return (time.perf_counter() - began) / NOOPS, (crew.cpu() - used) / NOOPS
+
+
 async def run() -> None:
     with folder() as path:
         ours, used = await end_to_end.once(path / "work.db", TASKS)
-        rows: list[list[object]] = [
-            ["Meantime, SQLite FULL", f"{TASKS / ours:,.0f}", f"{used / TASKS * 1e6:,.0f} µs", "1.0×", ""]
-        ]
-        peers = (("pydocket memory://", docket_memory, 20.0), ("huey SQLite fsync", huey_sqlite, 5.0))
-        for name, peer, target in peers:
-            try:
-                took, spent = await peer() if peer is docket_memory else await asyncio.to_thread(peer, path)  # type: ignore[arg-type,misc]
-            except ImportError as problem:
-                rows.append([name, f"not installed: {problem}", "", "", ""])
-                continue
-            rows.append(
-                [
-                    name,
-                    f"{TASKS / took:,.0f}",
-                    f"{spent / TASKS * 1e6:,.0f} µs",
-                    f"{took / ours:.1f}×",
-                    verdict(took / ours, target, at_most=False),
-                ]
-            )
+        found = [_row("Meantime, SQLite FULL", "durable; run at most once; told exactly once", ours, used)]
+        docket = _row("pydocket memory://", "not durable; the result can be read", *await docket_memory())
+        in_thread = await asyncio.to_thread(huey_sqlite, path)
+        huey = _row("huey SQLite fsync", "durable; taken before it runs; the result can be read", *in_thread)
+    found += [docket, huey]
+    missing: list[list[object]] = []
+    for peer in SERVED:
+        try:
+            took, spent = await asyncio.to_thread(served, peer)
+        except (ImportError, AssertionError, OSError, KeyError) as problem:
+            missing.append([peer.name, f"not measured: {problem}"[:200]])
+            continue
+        found.append(_row(peer.name, PROMISES[peer.name], took * TASKS, spent * TASKS))
+    for one in found[1:]:
+        # Of CPU time, which a busy machine changes less than the rate.
+        RATIOS[f"peers/{one['name']}, CPU in tasks of ours"] = Ratio(
+            one["cpu_us"] / found[0]["cpu_us"], "more"
+        )
+    TABLES["peers"] = found
     table(
-        f"Peers, {TASKS:,} no-op tasks end to end",
-        ["", "tasks/s", "CPU per task", "we are faster by", "target"],
-        rows,
+        f"Peers, no-op tasks end to end ({TASKS:,}, or {NOOPS} where there is a server and two workers)",
+        ["", "what it promises", "tasks/s", "CPU per task, all processes", "we are faster by"],
+        [_cells(one, found[0]["rate"]) for one in found],
     )
+    if missing:
+        table("Not measured", ["", ""], missing)
+    table("Settings", ["", ""], [[peer.name, peer.settings] for peer in SERVED])
+
+
+def _row(name: str, guarantee: str, took: float, spent: float) -> dict[str, Any]:
+    return {"name": name, "guarantee": guarantee, "rate": TASKS / took, "cpu_us": spent / TASKS * 1e6}
+
+
+def _cells(row: dict[str, Any], ours: float) -> list[object]:
+    rate, used = row["rate"], row["cpu_us"]
+    return [row["name"], row["guarantee"], f"{rate:,.0f}", f"{used:,.0f} µs", f"{ours / rate:.1f}×"]

@@ -62,7 +62,7 @@ class Peer(NamedTuple):
     missing: str  # a program without which it cannot be played
 
 
-def _redis(folder: Path, port: int) -> list[str]:
+def redis_server(folder: Path, port: int) -> list[str]:
     return ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder),
             "--appendonly", "yes", "--save", ""]  # fmt: skip
 
@@ -92,10 +92,10 @@ QUEUES = [
          f"acks_late, reject_on_worker_lost, prefetch 1, visibility_timeout {LEASE:g} s, prefork",
          PEERS / "python", ["celery_queue.py"],
          ["-m", "celery", "-A", "celery_queue", "worker", "-c", "8", "-n", "{name}", "-l", "ERROR"],
-         _redis, "redis://127.0.0.1:{port}/0", "redis-server"),
+         redis_server, "redis://127.0.0.1:{port}/0", "redis-server"),
     Peer("docket, Redis (AOF)", f"redelivery_timeout {LEASE:g} s", PEERS / "python",
          ["docket_queue.py", "client"], ["docket_queue.py", "worker"],
-         _redis, "redis://127.0.0.1:{port}/0", "redis-server"),
+         redis_server, "redis://127.0.0.1:{port}/0", "redis-server"),
     Peer("Temporal dev server (SQLite)", f"heartbeat every 0.5 s, heartbeat_timeout {LEASE:g} s",
          PEERS / "python", ["temporal_queue.py", "client"], ["temporal_queue.py", "worker"],
          _temporal, "127.0.0.1:{port}", ""),

@@ -57,6 +57,9 @@ def statuses_of(status: str | Iterable[str] | None) -> frozenset[Status] | None:
         ) from None
 
 
+_NO_LINES: Sequence[Line] = ()  # the default of `context`: Python has one empty tuple
+
+
 class Thread:
     """A conversation that asks: it sees its own tasks, and is told of each ending once, in order."""
 
@@ -125,7 +128,7 @@ class Thread:
         Raises InvalidInput, Duplicate, LimitReached, Degraded, and NotResumable with `resume`.
         """
         order = order_of(work, *mistaken)
-        lines = check_all(context, Line, "context")
+        lines = () if context is _NO_LINES else check_all(context, Line, "context")
         options = Options(
             timeout=timeouts.given(timeout),
             description=description,

@@ -90,17 +90,20 @@ class Estimates:
 
 
 class _Durations:
-    __slots__ = ("median", "newest", "runs")
+    __slots__ = ("newest", "runs")
 
     def __init__(self) -> None:
         self.newest: deque[float] = deque(maxlen=KEPT)
         self.runs = 0
-        self.median = 0.0
 
     def add(self, seconds: float) -> None:
         self.newest.append(seconds)
         self.runs += 1
-        self.median = statistics.median(self.newest)
+
+    @property
+    def median(self) -> float:
+        """When somebody asks: every ending adds one, and few are asked about."""
+        return statistics.median(self.newest)
 
 
 def keys(task: Task) -> Iterable[Key]:

@@ -56,8 +56,10 @@ def is_sealed(body: Any) -> bool:
     return body[:8] == _FIELD
 
 
-def checksum(*values: object) -> int:
-    return zlib.crc32("\0".join(map(str, values)).encode("utf-8", "surrogatepass"))
+def checksum(joined: str) -> int:
+    """The checksum of values that were joined with a zero between them. Callers join them, because they know
+    how many there are: each task has four of these sums."""
+    return zlib.crc32(joined.encode("utf-8", "surrogatepass"))
 
 
 def of_notice(
@@ -66,12 +68,12 @@ def of_notice(
     """The checksum of the constant fields of a notice. Its state is held by the constraints of its table; its
     words have a checksum of their own. That of an ending is older than the other kinds."""
     if not kind:
-        return checksum(thread, number, source, run, float(at))
-    return checksum(thread, number, kind, source, run, seq, float(at))
+        return checksum(f"{thread}\0{number}\0{source}\0{run}\0{float(at)}")
+    return checksum(f"{thread}\0{number}\0{kind}\0{source}\0{run}\0{seq}\0{float(at)}")
 
 
 def of_event(kind: object, task_id: object, thread: object, run: object, status: object, at: float) -> int:
-    return checksum(kind, task_id, thread, run, status, float(at))
+    return checksum(f"{kind}\0{task_id}\0{thread}\0{run}\0{status}\0{float(at)}")
 
 
 def verify(stored: int | None, computed: int) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from meantime.kernel.change import PURGED
 from meantime.kernel.model import Task
 
-from .checksums import of_event
+from .commit import Changes
 from .sql import queries
 
 SQL = queries()
@@ -18,7 +18,9 @@ def spilled(tasks: Iterable[Task]) -> list[str]:
     return [task.outcome.spill.path for task in tasks if task.outcome and task.outcome.spill]
 
 
-def delete_tasks(cursor: sqlite3.Cursor, statement: str, ids: Sequence[str], now: float | None) -> list[str]:
+def delete_tasks(
+    cursor: sqlite3.Cursor, changes: Changes, statement: str, ids: Sequence[str], now: float | None
+) -> list[str]:
     """The statement looks again, in this transaction: what was resumed meanwhile stays."""
     deleted: list[str] = []
     for id in ids:
@@ -29,6 +31,5 @@ def delete_tasks(cursor: sqlite3.Cursor, statement: str, ids: Sequence[str], now
             cursor.execute(SQL["delete_runs"], (id,))
             cursor.execute(SQL["delete_notices"], (seq,))
             if now is not None:
-                said = (PURGED, id, thread, run, status, now)
-                cursor.execute(SQL["insert_event"], (*said, of_event(*said)))
+                changes.add_event(cursor, PURGED, id, thread, run, status, now)
     return deleted

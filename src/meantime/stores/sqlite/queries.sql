@@ -8,10 +8,10 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
 -- name: update_task
 UPDATE tasks SET status = ?, version = ?, run = ?, hidden = ?, updated = ?, body = ?, session = ?, duration = ?,
   follows = ?
-WHERE id = ? AND version = ? RETURNING seq;
+WHERE id = ? AND version = ?;
 
 -- name: insert_event
-INSERT INTO events (kind, task_id, thread, run, status, at, sum) VALUES (?, ?, ?, ?, ?, ?, ?);
+INSERT INTO events (seq, kind, task_id, thread, run, status, at, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: numbers_given
 SELECT ended FROM threads WHERE id = ?;

@@ -104,7 +104,13 @@ class SqliteStore(InboxReads, RowReads, ScheduleTable):
         archived = None if change.archives is None else seal(encode(change.archives))
         body = seal(encode(change.task))
         return self._writer.submit(
-            self._changes.apply, change, body, archived, durable=change.durable, spends=change.replaces == 0
+            self._changes.apply,
+            change,
+            body,
+            archived,
+            durable=change.durable,
+            spends=change.replaces == 0,
+            collects=True,
         )
 
     # -- reading tasks
@@ -337,7 +343,9 @@ class SqliteStore(InboxReads, RowReads, ScheduleTable):
         self, statement: str, rows: Sequence[tuple[str, bytes]], now: float | None = None
     ) -> int:
         files = {id: spilled((*self._decode([body]), *await self.runs(id))) for id, body in rows}
-        deleted: list[str] = await self._writer.submit(delete_tasks, statement, list(files), now)
+        deleted: list[str] = await self._writer.submit(
+            delete_tasks, self._changes, statement, list(files), now
+        )
         for id in deleted:
             for path in files[id]:
                 self._spills.remove(path)

@@ -40,10 +40,14 @@ class Write(NamedTuple):
     future: asyncio.Future[Any]
     durable: bool
     spends: bool  # brings new work, so it is refused while the disk is full
+    collects: bool  # does not read the rows that its group holds back
 
 
 class Group(Protocol):
-    """State that operations keep for their whole group: written before the commit, dropped with it."""
+    """State that operations keep for their whole group: written before the commit, dropped with it. Rows
+    that were collected are also written before an operation that may read them."""
+
+    def write_rows(self, cursor: sqlite3.Cursor) -> None: ...
 
     def finish(self, cursor: sqlite3.Cursor) -> None: ...
 
@@ -99,13 +103,18 @@ class Writer:
             self._thread.start()
 
     def submit(
-        self, operation: Operation, *args: Any, durable: bool = True, spends: bool = False
+        self,
+        operation: Operation,
+        *args: Any,
+        durable: bool = True,
+        spends: bool = False,
+        collects: bool = False,
     ) -> asyncio.Future[Any]:
         future = self._loop.create_future()
         if self._closed:
             future.set_exception(Closed())
             return future
-        write = Write(operation, args, future, durable and self._threaded, spends)
+        write = Write(operation, args, future, durable and self._threaded, spends, collects)
         if self._threaded:
             self._waiting.put(write)
         else:
@@ -179,7 +188,11 @@ class Writer:
         cursor = self._cursor
         cursor.execute("BEGIN IMMEDIATE")
         try:
-            results = [write.operation(cursor, *write.args) for write in group]
+            results: list[Any] = []
+            for write in group:
+                if not write.collects:
+                    self._group.write_rows(cursor)
+                results.append(write.operation(cursor, *write.args))
             self._group.finish(cursor)
             cursor.execute("COMMIT")
         except BaseException:
