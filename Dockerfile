@@ -12,7 +12,7 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 
 FROM base AS build
-COPY LICENSE README.md pyproject.toml /source/
+COPY LICENSE README.md hatch_build.py pyproject.toml /source/
 COPY src /source/src
 RUN python3 -m venv /opt/meantime \
     && /opt/meantime/bin/pip install --no-cache-dir --disable-pip-version-check '/source[server,mcp]'
