@@ -27,7 +27,7 @@ BEGIN, END = "<!-- extras: written by tools/check_wheel.py -->\n", "<!-- end of 
 MODULES = {
     "server": "meantime.surfaces.http.uvicorn_server",
     "mcp": "meantime.app.mcp_sdk_server",
-    "model": "meantime.app.verbs.chat",
+    "model": "meantime.surfaces.chat.model_agent",
     "acp": "meantime.integrations.acp.session_host",
     "pydantic-ai": "meantime.integrations.pydantic_ai",
     "opencode": "meantime.integrations.opencode",
