@@ -14,7 +14,7 @@ TREES, SURVIVORS = 100, 6
 WEAKER = {
     "platform": f"{platform.NAME}: weaker than Linux. {SURVIVORS} of {TREES} hostile process trees outlive a "
     "cancel, and programs that connect over TCP need the token (docs/guides/platforms.md)",
-    "processes": "known by pid, start on the wall clock and boot; a signal may meet a pid that was just used "
+    "process": "known by pid, start on the wall clock and boot; a signal may meet a pid that was just used "
     "again",
     "reboot": "known by the time of the boot; a clock that is set can look like one, and commands are then "
     "found by their locks",
