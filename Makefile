@@ -182,6 +182,13 @@ wheel: $(VENV)/.tested
 .PHONY: systemd
 systemd: .systemd/.ready
 
+# What the steps of the Dockerfile need to be run without Docker. Where it cannot be made, their test is skipped.
+.container/.ready: Dockerfile tests/daemon/container/install $(VENV)/.tested
+	@tests/daemon/container/install
+
+.PHONY: container
+container: .container/.ready
+
 # Command queues that the benchmarks compare with, where Debian has them and that is allowed.
 .PHONY: peers
 peers:
@@ -202,4 +209,4 @@ peers:
 crash-peers: .peers-crash/.ready .frameworks/.ready .agents/.tested
 
 clean:
-	rm -rf $(VENV) .foreign .servers .frameworks .queues .peers-crash .browsers .systemd .matrix .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf $(VENV) .foreign .servers .frameworks .queues .peers-crash .browsers .systemd .container .matrix .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage

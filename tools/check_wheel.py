@@ -3,7 +3,8 @@
 python tools/check_wheel.py [EXTRA …]
 
 Writes the table of docs/reference/tested-versions.md. Everything is in a folder that is removed afterwards.
-`pipx run` and `uvx` are tried in environments of their own. It downloads a gigabyte or more: no test runs it.
+uv installs, as it shares packages between the environments; `pip`, `pipx run` and `uvx` are tried, too. It
+downloads a gigabyte or more: no test runs it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ BEGIN, END = "<!-- extras: written by tools/check_wheel.py -->\n", "<!-- end of 
 MODULES = {
     "server": "meantime.surfaces.http.uvicorn_server",
     "mcp": "meantime.app.mcp_sdk_server",
-    "model": "meantime.app.verbs.chat",
+    "model": "meantime.surfaces.chat.model_agent",
     "acp": "meantime.integrations.acp.session_host",
     "pydantic-ai": "meantime.integrations.pydantic_ai",
     "opencode": "meantime.integrations.opencode",
@@ -35,8 +36,11 @@ MODULES = {
     "agent-framework": "meantime.integrations.agent_framework",
     "claude-agent-sdk": "meantime.integrations.claude_agent_sdk",
     "openai-agents": "meantime.integrations.openai_agents",
+    "watch": "re2",
     "workers": "meantime.carriers.nats",
 }
+# Programs that run a command of a package which is not installed: the words before the package.
+RUNNERS = {"pipx run": ["pipx", "run", "--spec"], "uvx": ["uv", "tool", "run", "--from"]}
 NOT_FOR_USERS = ("dev", "bench", "chat")
 LONGEST = 1800.0  # seconds for one command
 
@@ -49,9 +53,13 @@ def main(wanted: list[str]) -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         wheel = _built(folder)
-        for label in wanted or ["none", *extras, "all of them", "pipx run", "uvx"]:
+        _run([sys.executable, "-m", "venv", str(folder / "tools")])
+        _run([str(folder / "tools/bin/pip"), "install", "-q", "--disable-pip-version-check", "uv", "pipx"])
+        order = ["none", *extras, "all of them", *RUNNERS]
+        for label in wanted or order:
             known[label] = _checked(folder, wheel, label, extras)
             sys.stderr.write(f"{label}: {known[label]}\n")
+    known = {label: known[label] for label in order if label in known}
     RESULTS.write_text(json.dumps(known, indent=2) + "\n")
     PAGE.write_text(with_table(PAGE.read_text(), known))
     return int(any("failed" in row.values() for row in known.values()))
@@ -72,30 +80,23 @@ def _built(folder: Path) -> Path:
 
 def _checked(folder: Path, wheel: Path, label: str, extras: list[str]) -> dict[str, str]:
     today = date.today().isoformat()
-    if label in ("pipx run", "uvx"):
-        python = _environment(folder, label, "pipx" if label == "pipx run" else "uv")
-        start = (
-            ["-m", "pipx", "run", "--spec"] if label == "pipx run" else ["-m", "uv", "tool", "run", "--from"]
-        )
-        demo = _works(
-            [str(python), *start, f"{wheel}[server]", "meantime", "demo", "--headless", "--json"], folder
-        )
-        return {"imports": "", "demo": demo, "date": today}
+    demo = ["demo", "--headless", "--json"]
+    if label in RUNNERS:
+        start = [str(folder / "tools/bin" / RUNNERS[label][0]), *RUNNERS[label][1:], f"{wheel}[server]"]
+        return {"imports": "", "demo": _works([*start, "meantime", *demo], folder), "date": today}
     chosen = extras if label == "all of them" else [] if label == "none" else [label]
-    python = _environment(folder, label, f"{wheel}[{','.join(chosen)}]" if chosen else str(wheel))
+    python = folder / label.replace(" ", "-") / "bin" / "python"
+    uv = [str(folder / "tools/bin/uv"), "-q"]
+    _run([*uv, "venv", "--python", sys.executable, str(python.parent.parent)])
+    install = [*uv, "pip", "install", "--python", str(python)]
+    _run([*install, f"{wheel}[{','.join(chosen)}]" if chosen else str(wheel)])
     modules = ["meantime", *(MODULES[name] for name in chosen)]
     imports = _works([str(python), "-c", f"import {', '.join(modules)}"], folder)
     if "server" not in chosen:
-        _run([str(python), "-m", "pip", "install", "-q", f"{wheel}[server]"])
-    demo = _works([str(python.with_name("meantime")), "demo", "--headless", "--json"], folder)
-    return {"imports": imports, "demo": demo, "date": today}
-
-
-def _environment(folder: Path, label: str, package: str) -> Path:
-    place = folder / label.replace(" ", "-")
-    _run([sys.executable, "-m", "venv", str(place)])
-    _run([str(place / "bin/python"), "-m", "pip", "install", "-q", "--disable-pip-version-check", package])
-    return place / "bin" / "python"
+        _run([*install, f"{wheel}[server]"])
+    return {
+        "imports": imports, "demo": _works([str(python.with_name("meantime")), *demo], folder), "date": today
+    }  # fmt: skip
 
 
 def _works(command: list[str], folder: Path) -> str:

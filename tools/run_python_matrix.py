@@ -116,21 +116,37 @@ def _from_debian(version: str) -> Interpreter | None:
 
 def _environment(version: str, found: Interpreter) -> list[str]:
     """The command of a Python that has the package and what its tests need."""
-    python = FOLDER / version / "bin" / "python"
+    folder = FOLDER / version
+    python = folder / "bin" / "python"
     apart = found.words[:-1]
-    if not (FOLDER / version / ".ready").exists():
-        _run([*found.words, "-m", "venv", "--clear", str(FOLDER / version)])
-        offline: list[str] = []
-        if apart:  # its folder has no network: the packages are fetched here
-            wheels = FOLDER / f"wheels-{version}"
-            pip = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check"]
-            _run([*pip, "--only-binary=:all:", f"--python-version={version}", "-d", str(wheels), *_needed()])
-            offline = ["--no-index", f"--find-links={wheels}", "--no-build-isolation"]
-            _run([*apart, str(python), "-m", "pip", "install", "-q", *offline[:2], "hatchling", "editables"])
-        pip = [*apart, str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-        _run([*pip, *offline, "-e", f"{ROOT}[dev]"])
-        (FOLDER / version / ".ready").touch()
+    if not (folder / ".ready").exists():
+        _run([*found.words, "-m", "venv", "--clear", str(folder)])
+        if apart:
+            _install_apart(version, apart, python)
+        else:
+            _run([_uv(), "pip", "install", "-q", "--python", str(python), "-e", f"{ROOT}[dev]"])
+        (folder / ".ready").touch()
     return [*apart, str(python)]
+
+
+def _uv() -> str:
+    """It shares packages between environments, which pip unpacks and compiles for each."""
+    uv = FOLDER / "tools" / "bin" / "uv"
+    if not uv.exists():
+        _run([sys.executable, "-m", "venv", str(FOLDER / "tools")])
+        _run([str(uv.with_name("pip")), "install", "-q", "--disable-pip-version-check", "uv"])
+    return str(uv)
+
+
+def _install_apart(version: str, apart: list[str], python: Path) -> None:
+    """Its system has no settings for an index of packages: they are fetched here."""
+    wheels = FOLDER / f"wheels-{version}"
+    pip = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check"]
+    _run([*pip, "--only-binary=:all:", f"--python-version={version}", "-d", str(wheels), *_needed()])
+    install = [*apart, str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    offline = ["--no-index", f"--find-links={wheels}", "--no-compile"]
+    _run([*install, *offline, "hatchling", "editables"])
+    _run([*install, *offline, "--no-build-isolation", "-e", f"{ROOT}[dev]"])
 
 
 def _needed() -> list[str]:

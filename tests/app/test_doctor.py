@@ -33,6 +33,7 @@ from meantime.daemon.home import Home
 from meantime.system import platform
 from meantime.system.platform import linux
 
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 pytestmark = pytest.mark.anyio
 
 
@@ -337,8 +338,18 @@ def test_without_wsl_there_is_no_row_of_it(patient: Patient) -> None:
 
 @pytest.mark.linux_only("it is about the other path")
 def test_the_weaker_path_is_said_with_its_figures(patient: Patient) -> None:
+    """The same figure as in the pages; what names a process, and what a reboot looks like."""
     words = [sys.executable, "-c", "from meantime.app.doctor.platform_checks import path; print(*path(None))"]
     env = {**os.environ, "MEANTIME_PLATFORM": "posix"}
     said = subprocess.run(words, env=env, capture_output=True, text=True, timeout=60, check=True).stdout
-    assert f"{platform_checks.SURVIVORS} of {platform_checks.TREES} hostile process trees" in said
+    figure = f"{platform_checks.SURVIVORS} of {platform_checks.TREES}"
+    assert f"{figure} hostile process trees" in said
+    assert "start on the wall clock" in said
+    assert "time of the boot" in said
+    for page in ("guides/platforms.md", "reference/promises.md"):
+        rows_of_page = (DOCS / page).read_text().splitlines()
+        [row] = [
+            line for line in rows_of_page if "ostile process trees" in line and "outlive a cancel" in line
+        ]
+        assert figure in row, page
     assert rows(patient)["platform"].found == "linux"

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from meantime.daemon.daemon_autostart import answers
 
 from .conftest import PATIENCE, Place, eventually
+from .namespaces import can_unshare, children
 
-UNSHARE = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
+APART = ["--pid", "--fork", "--mount-proc", "--kill-child"]
+UNSHARE = ["unshare", *APART]
 # Its supervisor is killed, so what it leaves is nobody's: it becomes a child of process 1, and ends there.
 ORPHANS = "for n in 1 2 3; do setsid sleep 0.$n & done; kill -9 $PPID"
 
 
-def can_unshare() -> bool:
-    if shutil.which("unshare") is None:
-        return False
-    return subprocess.run([*UNSHARE, "true"], capture_output=True, check=False).returncode == 0
-
-
-pytestmark = pytest.mark.skipif(not can_unshare(), reason="this user may not make a namespace")
+pytestmark = pytest.mark.skipif(not can_unshare(*APART), reason="this user may not make a namespace")
 
 
 class Container:
@@ -37,18 +31,7 @@ class Container:
         program = [sys.executable, "-P", "-m", "meantime.app.daemon", "--foreground"]
         self.unshare = subprocess.Popen([*UNSHARE, *program], env=place.environ, stderr=subprocess.DEVNULL)
         eventually(lambda: answers(place.home), "the daemon answers")
-        self.first = self.children(self.unshare.pid)[0]
-
-    def children(self, pid: int, states: str = "RSDTZ") -> list[int]:
-        found = []
-        for entry in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                fields = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(fields[1]) == pid and fields[0] in states:
-                found.append(int(entry))
-        return found
+        self.first = children(self.unshare.pid)[0]
 
 
 @pytest.fixture
@@ -69,7 +52,7 @@ def test_process_1_reaps_its_orphans_and_keeps_exit_codes(place: Place, containe
     for _ in range(3):
         assert ended(ORPHANS)["state"] == "lost"
     assert "exit code 7" in ended("exit 7")["error"]
-    eventually(lambda: container.children(container.first, "Z") == [], "no zombie is left")
+    eventually(lambda: children(container.first, "Z") == [], "no zombie is left")
 
     os.kill(container.first, signal.SIGTERM)
     assert container.unshare.wait(PATIENCE) == 0

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import PATIENCE, eventually
+from .conftest import eventually
+from .namespaces import entered, first_process
 
 ROOT = Path(__file__).resolve().parents[2]
 SYSTEM = ROOT / ".systemd" / "root"
@@ -27,23 +28,11 @@ class Machine:
     """Commands inside, by the pid of its process 1 outside."""
 
     def __init__(self, init: int) -> None:
-        self._enter = [
-            "nsenter",
-            f"--target={init}",
-            "--mount",
-            "--pid",
-            "--uts",
-            "--ipc",
-            "chroot",
-            str(SYSTEM),
-        ]
-        path = "PATH=/usr/sbin:/usr/bin:/sbin:/bin"
-        self._enter += ["env", "-i", path, f"MEANTIME_HOME={HOME}", "MEANTIME_NO_START=1"]
+        self._init = init
 
     def __call__(self, *command: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*self._enter, *command], capture_output=True, text=True, timeout=2 * PATIENCE, check=False
-        )
+        given = ["PATH=/usr/sbin:/usr/bin:/sbin:/bin", f"MEANTIME_HOME={HOME}", "MEANTIME_NO_START=1"]
+        return entered(self._init, SYSTEM, ["env", "-i", *given, *command])
 
     def meantime(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return self(sys.executable, "-P", "-m", "meantime", *arguments)
@@ -71,18 +60,12 @@ def machine() -> Iterator[Machine]:
         pytest.skip("`make systemd` as root makes what this needs")
     folders = {str(ROOT), sys.base_prefix, sys.prefix}
     apart = ["unshare", "--mount", "--pid", "--fork", "--uts", "--ipc", "--cgroup", "--kill-child"]
-    outer = subprocess.Popen([*apart, str(BOOT), str(SYSTEM), *sorted(folders)], stdin=subprocess.DEVNULL)
-    children = Path(f"/proc/{outer.pid}/task/{outer.pid}/children")
-    try:
-        init = eventually(lambda: children.exists() and children.read_text().split(), "it boots")
-        made = Machine(int(init[0]))
+    with first_process([*apart, str(BOOT), str(SYSTEM), *sorted(folders)]) as (init, _):
+        made = Machine(init)
         eventually(
             lambda: made("systemctl", "is-system-running").stdout.strip() in ("running", "degraded"), "booted"
         )
         yield made
-    finally:
-        outer.kill()  # and with it all processes inside
-        outer.wait(PATIENCE)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import tokenize
@@ -78,6 +79,19 @@ def test_each_platform_has_the_same_operations():
                 assert list(inspect.signature(first).parameters) == list(
                     inspect.signature(second).parameters
                 ), name
+
+
+def test_the_calls_of_macos_are_few_and_short_and_said_to_be_untested():
+    """Nobody has run them: docs/guides/platforms.md lists each."""
+    page = (SOURCE.parents[1] / "docs/guides/platforms.md").read_text()
+    untested = page.partition("## Untested")[2].partition("\n## ")[0]
+    functions = [
+        one for one in ast.parse((ROOM / "macos.py").read_text()).body if isinstance(one, ast.FunctionDef)
+    ]
+    assert functions
+    for one in functions:
+        assert (one.end_lineno or 0) - one.lineno < 30, one.name
+        assert f"`{one.name}`" in untested
 
 
 def _chosen(file: str) -> list[str]:

@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -133,6 +134,17 @@ def test_a_process_is_named_by_pid_and_start(system: Any, child: subprocess.Pope
     until(lambda: system.stat(child.pid).state == "Z")
     child.wait()
     assert system.stat(child.pid) is None
+
+
+def test_a_name_may_look_like_the_fields_after_it(system: Any, tmp_path: Path):
+    """Linux prints the name between them as it is."""
+    named = tmp_path / ") Z 1 (x) R"
+    shutil.copy("/bin/sleep", named)
+    with subprocess.Popen([named, "600"]) as process:
+        until(lambda: system.stat(process.pid).name == named.name)
+        found = system.stat(process.pid)
+        assert (found.state != "Z", found.parent) == (True, os.getpid())
+        process.kill()
 
 
 def test_a_process_has_a_program_and_a_command_line(system: Any, child: subprocess.Popen[bytes]):

@@ -11,10 +11,14 @@ from .check_row import BAD, OK, CheckRow, Patient
 
 # Hostile process trees of tests/faults that outlive a cancel, of all: docs/guides/platforms.md has the table.
 TREES, SURVIVORS = 100, 6
-WEAKER = (
-    f"{platform.NAME}: weaker than Linux. {SURVIVORS} of {TREES} hostile process trees outlive a cancel, and "
-    "programs that connect over TCP need the token (docs/guides/platforms.md)"
-)
+WEAKER = {
+    "platform": f"{platform.NAME}: weaker than Linux. {SURVIVORS} of {TREES} hostile process trees outlive a "
+    "cancel, and programs that connect over TCP need the token (docs/guides/platforms.md)",
+    "process": "known by pid, start on the wall clock and boot; a signal may meet a pid that was just used "
+    "again",
+    "reboot": "known by the time of the boot; a clock that is set can look like one, and commands are then "
+    "found by their locks",
+}
 WINDOWS_DRIVE = re.compile(r"/mnt/[a-z](/|$)")
 MOVE = "Set MEANTIME_HOME to a folder of the Linux file system, such as one below your Linux home."
 UPGRADE = "In PowerShell: wsl --set-version <distribution> 2"
@@ -25,7 +29,8 @@ STOPS = (
 
 
 def path(patient: Patient) -> Iterator[CheckRow]:
-    yield CheckRow("platform", OK, "linux" if platform.NAME == "linux" else WEAKER)
+    for name, found in ({"platform": "linux"} if platform.NAME == "linux" else WEAKER).items():
+        yield CheckRow(name, OK, found)
 
 
 def wsl(patient: Patient) -> Iterator[CheckRow]:

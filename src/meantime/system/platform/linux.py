@@ -51,15 +51,24 @@ class Stat:
         self.started = started  # in ticks since the boot
 
 
+# Places in the fields of /proc/<pid>/stat from the third on, as `split_stat` gives them.
+STATE, PARENT, GROUP, FLAGS, THREADS, STARTED = 0, 1, 2, 6, 17, 19
+
+
+def split_stat(text: bytes) -> tuple[bytes, list[bytes]]:
+    """The name of the process, which may hold anything, and the fields after it."""
+    end = text.rindex(b")")
+    return text[text.index(b"(") + 1 : end], text[end + 2 :].split()
+
+
 def stat(pid: int) -> Stat | None:
     try:
-        with open(f"/proc/{pid}/stat", errors="replace") as file:
-            text = file.read()
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            name, fields = split_stat(file.read())
     except OSError:
         return None
-    end = text.rindex(")")  # a name may hold anything
-    fields = text[end + 2 :].split()
-    return Stat(text[text.index("(") + 1 : end], fields[0], int(fields[1]), int(fields[19]))
+    state = fields[STATE].decode()
+    return Stat(name.decode(errors="replace"), state, int(fields[PARENT]), int(fields[STARTED]))
 
 
 def program(pid: int) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import time
 
+from .linux import FLAGS, GROUP, PARENT, STARTED, STATE, THREADS, split_stat
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # each module would be one more to share with every fork; `signal` loads ten
     import signal
@@ -19,7 +21,7 @@ else:
     import _signal as signal
 
 PR_SET_CHILD_SUBREAPER = 36
-PF_KTHREAD = 0x00200000  # in the flags of /proc/<pid>/stat
+PF_KTHREAD = 0x00200000  # in the flags of a process
 LOOKS = 5  # at processes that show no environment
 MOMENT = 0.002  # seconds between them
 LOOK_AGAIN = float("inf")
@@ -48,24 +50,26 @@ def with_mark(environ: Mapping[str, str], name: str, value: str) -> Mapping[str,
 
 
 def stat(pid: int) -> list[bytes] | None:
-    """The fields of /proc/<pid>/stat from the third on: state, parent, group, … ; None if it is gone."""
+    """The fields after the name; None if it is gone."""
     text = _read(f"/proc/{pid}/stat")
-    return text[text.rindex(b")") + 2 :].split() if text else None
+    return split_stat(text)[1] if text else None
 
 
 def facts(pid: int) -> tuple[int, int, int] | None:
     fields = stat(pid)
-    return None if fields is None or is_gone(fields) else (int(fields[1]), int(fields[2]), int(fields[19]))
+    if fields is None or is_gone(fields):
+        return None
+    return int(fields[PARENT]), int(fields[GROUP]), int(fields[STARTED])
 
 
 def start_time(pid: int) -> int:
     fields = stat(pid)
-    return int(fields[19]) if fields else 0
+    return int(fields[STARTED]) if fields else 0
 
 
 def is_gone(fields: list[bytes]) -> bool:
     """A zombie is gone but for its name; unless only its first thread has ended, and others go on."""
-    return fields[0] in (b"Z", b"X") and int(fields[17]) < 2
+    return fields[STATE] in (b"Z", b"X") and int(fields[THREADS]) < 2
 
 
 def alone() -> bool:
@@ -93,7 +97,7 @@ def descendants(of: int) -> Found:
                 continue
             todo.append(child)
             if not is_gone(fields):
-                found[child] = (int(fields[19]), int(fields[2]))
+                found[child] = (int(fields[STARTED]), int(fields[GROUP]))
     return found
 
 
@@ -125,7 +129,7 @@ def marked(is_mark: Callable[[bytes], bool], since: int) -> Found:
             elif any(map(is_mark, text.split(b"\0"))):
                 fields = stat(pid)
                 if fields is not None and not is_gone(fields):
-                    found[pid] = (int(fields[19]), int(fields[2]))
+                    found[pid] = (int(fields[STARTED]), int(fields[GROUP]))
         if not blank:
             break
         pids = blank
@@ -154,7 +158,7 @@ def _may_be_marked(pid: int, since: int) -> bool:
     fields = stat(pid)
     if fields is None or is_gone(fields):
         return False
-    return int(fields[19]) >= since and not int(fields[6]) & PF_KTHREAD
+    return int(fields[STARTED]) >= since and not int(fields[FLAGS]) & PF_KTHREAD
 
 
 def _environ(path: str) -> bytes | None:
