@@ -8,6 +8,7 @@ import pytest
 
 from .wrap_judge import verdict
 from .wrap_ledger import Noted
+from .wrap_urls import UrlScene
 from .wraps import Fault, played
 
 pytestmark = pytest.mark.slow
@@ -27,6 +28,24 @@ PATIENCE = 20.0  # seconds: a bug that makes somebody wait is found, too
 )
 def test_a_planted_bug_is_found(plant: str, fault: Fault, kind: str, says: str, tmp_path: Path) -> None:
     found = played(tmp_path, 1, [fault], plant, PATIENCE)
+    assert [problem for problem in getattr(found, kind) if says in problem], found
+
+
+@pytest.mark.parametrize(
+    ("plant", "fault", "kind", "says"),
+    [
+        ("crossed_replies", Fault("answering", "server"), "lost", "the answer to"),
+        ("answered_into_nothing", Fault("running", "host"), "lost", "nobody was ever told"),
+        ("cut_is_a_cancel", Fault("running", "host"), "lost", "nobody was ever told"),
+        ("sent_again", Fault("running", "server"), "doubled", "was sent to a server 2 times"),
+        ("told_twice", Fault("ended", "server"), "doubled", "was told again"),
+        ("forgotten_ending", Fault("background", "daemon"), "lost", "never told"),
+    ],
+)
+def test_a_planted_bug_is_found_through_a_url(
+    plant: str, fault: Fault, kind: str, says: str, tmp_path: Path
+) -> None:
+    found = played(tmp_path, 1, [fault], plant, PATIENCE, UrlScene)
     assert [problem for problem in getattr(found, kind) if says in problem], found
 
 
