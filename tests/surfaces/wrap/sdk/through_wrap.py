@@ -8,6 +8,7 @@ Meantime."""
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import socket
@@ -36,9 +37,8 @@ _threads = count(1)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    from tests.interaction import conftest  # of the SDK
-
-    conftest._FACTORIES[ARM] = connected  # pyright: ignore[reportPrivateUsage]
+    conftest = importlib.import_module("tests.interaction.conftest")  # of the SDK
+    conftest._FACTORIES[ARM] = connected
     kept = [one for one in items if getattr(one, "callspec", None) and _arm(one) == ARM]
     config.hook.pytest_deselected(items=[one for one in items if one not in kept])
     items[:] = kept
@@ -85,9 +85,10 @@ async def on_the_port(app: Callable[..., Any]) -> AsyncIterator[None]:
     config = uvicorn.Config(app, lifespan="off", log_level="critical")
     config.load()
     state = ServerState()
+    protocol: Any = config.http_protocol_class
 
     def accepted() -> Any:
-        return config.http_protocol_class(config=config, server_state=state, app_state={})
+        return protocol(config=config, server_state=state, app_state={})
 
     listening = socket.socket(fileno=os.dup(LISTENING))
     server = await asyncio.get_running_loop().create_server(accepted, sock=listening)
