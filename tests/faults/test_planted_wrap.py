@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from . import wrap_hostility
 from .wrap_judge import verdict
 from .wrap_ledger import Noted
 from .wrap_urls import UrlScene
@@ -47,6 +48,20 @@ def test_a_planted_bug_is_found_through_a_url(
 ) -> None:
     found = played(tmp_path, 1, [fault], plant, PATIENCE, UrlScene)
     assert [problem for problem in getattr(found, kind) if says in problem], found
+
+
+@pytest.mark.parametrize(
+    ("plant", "act", "says"),
+    [
+        ("crossed_ids", "crossed", "the answer to"),
+        ("dropped_notifications", "flood", "dry again"),
+        ("unanswered_calls", "crash", "is not answered"),
+        ("remembered_ids", "reused", "is not answered"),
+    ],
+)
+def test_a_planted_bug_is_found_by_hostility(plant: str, act: str, says: str, tmp_path: Path) -> None:
+    found = wrap_hostility.played(tmp_path, [act], plant, PATIENCE / 2)
+    assert [problem for problem in found.lost if says in problem], found
 
 
 CALL = [Noted("sent", "c1"), Noted("got", "c1")]

@@ -1,5 +1,5 @@
 """Bugs of the wrap, planted from outside: a daemon imports this file as one of its tools. Each breaks a
-promise that the judge of the families `wrap` and `url-wrap` must see."""
+promise that the judge of the families `wrap`, `url-wrap` and `hostile-wrap` must see."""
 
 from __future__ import annotations
 
@@ -156,9 +156,46 @@ def cut_is_a_cancel() -> None:
     HttpHost.post = cuts  # type: ignore[method-assign]
 
 
+def dropped_notifications() -> None:
+    """One of a hundred messages that the server sends by itself is lost."""
+    from meantime.surfaces.wrap.host_session import HostSession
+
+    tell, told = HostSession._tell, [0]
+
+    def forgets(self: HostSession, message: bytes) -> None:
+        told[0] += 1
+        if told[0] % 100:
+            tell(self, message)
+
+    HostSession._tell = forgets  # type: ignore[method-assign]
+
+
+def unanswered_calls() -> None:
+    """The calls of a server that has crashed are not answered."""
+    from meantime.surfaces.wrap.host_session import HostSession
+
+    HostSession._give_up = lambda self, opened, why: None  # type: ignore[method-assign]
+
+
+def remembered_ids() -> None:
+    """A request whose id is in use is taken for one that was sent before."""
+    from meantime.surfaces.wrap.host_session import HostSession
+    from meantime.surfaces.wrap.raw_messages import RawMessage
+
+    take = HostSession.take
+
+    def once(self: HostSession, message: RawMessage) -> None:
+        used = {bytes(one.host_id) for one in self._open.values() if one.host_id}
+        if not (message.is_request and bytes(message.id) in used):
+            take(self, message)
+
+    HostSession.take = once  # type: ignore[method-assign]
+
+
+OF_HOSTILITY = (dropped_notifications, unanswered_calls, remembered_ids)
 OF_STDIO = (crossed_ids, sent_again, told_twice, answered_twice, forgotten_ending, vanished_host)
 OF_URLS = (crossed_replies, answered_into_nothing, cut_is_a_cancel)
-PLANTS = {bug.__name__: bug for bug in (*OF_STDIO, *OF_URLS)}
+PLANTS = {bug.__name__: bug for bug in (*OF_STDIO, *OF_URLS, *OF_HOSTILITY)}
 
 if "meantime.app.daemon" in sys.orig_argv and (bug := PLANTS.get(os.environ.get("MEANTIME_FAULT_PLANT", ""))):
     bug()
