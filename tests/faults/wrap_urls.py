@@ -33,8 +33,10 @@ class UrlScene(Scene):
 
     def config(self) -> str:
         command = [sys.executable, "-m", "tests.faults.wrap_server", str(self.folder)]
+        plants = '"tests.faults.wrap_plants"'
+        general = CONFIG.replace(plants, f'{plants}, "tests.faults.wrap_holds"')
         return (
-            f"{CONFIG}[mcp.servers.wrapped]\ncommand = {json.dumps(command)}\n"
+            f"{general}[mcp.servers.wrapped]\ncommand = {json.dumps(command)}\n"
             f"cwd = {json.dumps(str(strace.ROOT))}\n"
             f"env = {{ PYTHONPATH = {json.dumps(self._environ['PYTHONPATH'])} }}\n"
         )
