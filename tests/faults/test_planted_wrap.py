@@ -67,6 +67,8 @@ def test_a_planted_bug_is_found_by_hostility(plant: str, act: str, says: str, tm
 CALL = [Noted("sent", "c1"), Noted("got", "c1")]
 TASK = [*CALL, Noted("background", "c1", "t_1")]
 COMPLETED = Noted("told", "1", 'id="t_1.1"/>\n"wrapped/slow-c1" completed.\nresult of c1')
+AGAIN = COMPLETED._replace(note=f"You may have been told this before: it has the same id.\n{COMPLETED.note}")
+CARRIED = [Noted("sent", "c2"), COMPLETED, Noted("result", "c2", "result of c2")]
 LOST = Noted("told", "1", 'id="t_1.1"/>\n"wrapped/slow-c1" was lost.')
 
 
@@ -74,10 +76,9 @@ def test_the_judge_lets_an_honest_story_pass() -> None:
     assert verdict([*CALL, Noted("answering", "c1"), Noted("result", "c1", "result of c1")]).clean
     assert verdict([*TASK, Noted("answering", "c1"), COMPLETED]).clean
     assert verdict([*TASK, Noted("killed", "server"), LOST]).clean
-    again = COMPLETED._replace(
-        note=f"You may have been told this before: it has the same id.\n{COMPLETED.note}"
-    )
-    assert verdict([*TASK, Noted("answering", "c1"), COMPLETED, Noted("killed", "host"), again]).clean
+    assert verdict([*TASK, Noted("answering", "c1"), COMPLETED, Noted("killed", "host"), AGAIN]).clean
+    read_late = [CARRIED[0], Noted("killed", "daemon"), *CARRIED[1:]]
+    assert verdict([*TASK, Noted("answering", "c1"), *read_late, AGAIN]).clean
 
 
 @pytest.mark.parametrize(
@@ -88,6 +89,7 @@ def test_the_judge_lets_an_honest_story_pass() -> None:
         [*TASK, Noted("ended", "c1"), Noted("killed", "daemon"), LOST],
         [*TASK, COMPLETED, COMPLETED],
         [*TASK, COMPLETED, Noted("killed", "daemon"), COMPLETED],
+        [*TASK, Noted("killed", "daemon"), *CARRIED, AGAIN],
         [*TASK],
         [*CALL],
         [*CALL, Noted("error", "c1", "The server was lost.")],
@@ -101,6 +103,7 @@ def test_the_judge_lets_an_honest_story_pass() -> None:
         "lost-after-its-end",
         "told-twice",
         "told-again-without-a-word",
+        "told-again-after-a-kill-before-both",
         "never-told",
         "never-answered",
         "an-error-without-a-kill",
