@@ -18,7 +18,7 @@ test: $(VENV)/.tested .agents/.tested .foreign/.ready
 	$(RUN) -m pytest -q -n 3 --dist loadgroup -m "not slow"
 
 # All of it, with what takes long and with every agent that can be installed.
-test-all: $(VENV)/.tested .agents/.all .foreign/.ready .servers/.ready .typescript/.ready .frameworks/.ready
+test-all: $(VENV)/.tested .agents/.all .foreign/.ready .servers/.ready .sdk/.ready .typescript/.ready .frameworks/.ready
 	$(RUN) -m pytest -q -n 3 --dist loadgroup
 
 # Commands, runtime, daemon, command line and agents with the POSIX path, on a Linux that refuses what only Linux
@@ -137,6 +137,14 @@ browsers: .browsers/.ready
 .PHONY: servers
 servers: .servers/.ready
 
+# The MCP SDK with the tests of its source distribution, which run against servers with and without the wrap. Where
+# they cannot be installed they are skipped, but not where CI=true.
+.sdk/.ready: tests/surfaces/wrap/sdk/requirements.txt
+	@PYTHON=$(PYTHON) tests/surfaces/wrap/sdk/install
+
+.PHONY: sdk
+sdk: .sdk/.ready
+
 # Agent frameworks, in an environment of their own. Where they cannot be installed their tests are skipped, but
 # not where CI=true. `make frameworks` installs them; tests/integrations/test_frameworks.py runs their tests.
 .frameworks/.ready: tests/frameworks/frameworks.txt
@@ -209,4 +217,4 @@ peers:
 crash-peers: .peers-crash/.ready .frameworks/.ready .agents/.tested
 
 clean:
-	rm -rf $(VENV) .foreign .servers .frameworks .queues .peers-crash .browsers .systemd .container .matrix .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf $(VENV) .foreign .servers .sdk .frameworks .queues .peers-crash .browsers .systemd .container .matrix .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage

@@ -26,6 +26,10 @@ ABOUT = {
     "mcp-servers": "MCP servers answer twice, never, late, too much, or with nonsense.",
     "wrap": "A host, its wrap, the daemon and the wrapped server are killed at swept moments of a call: "
     "before the server has it, while it runs, around its answer, in the background, and around its telling.",
+    "url-wrap": "The same for a host that reaches the wrapped server by a URL, and gets answers as one body "
+    "or on a stream: host, daemon and server are killed.",
+    "hostile-wrap": "Wrapped servers answer in another order, with half a line, nonsense or 65 MB, flood, "
+    "lie about their tools or crash; hosts use an id twice. Every call has its own answer or error.",
     "adapters": "A conversation through each framework's adapter is killed twenty times: when it is woken, "
     "while the model is asked, in a tool call, while the framework saves, between the model's answer and the "
     "ack. A record outside has what each request showed the model.",

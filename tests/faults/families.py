@@ -32,6 +32,8 @@ from . import (
     verbs,
     versions,
     watches,
+    wrap_hostility,
+    wrap_urls,
     wraps,
 )
 from .judge import Tally
@@ -88,6 +90,8 @@ FAMILIES = (
     Family("mcp-clients", "hostile clients of the MCP server", mcp_clients.run, (0,), (5,), slow=True),
     Family("mcp-servers", "hostile MCP servers", mcp_servers.run, (0,), (3,), slow=True),
     Family("wrap", "kill of host, wrap, daemon, wrapped server", wraps.run, (6, 12), (2, 3), slow=True),
+    Family("url-wrap", "kill of URL host, daemon, wrapped server", wrap_urls.run, (6, 9), (1, 3), slow=True),
+    Family("hostile-wrap", "hostile servers behind a wrap", wrap_hostility.run, (6, 15), (1, 3), slow=True),
     Family("notify", "kill while work tells before its end", notifications.run, (10, 5), (2, 2), slow=True),
     Family("watch", "kill while watches find something", watches.run, (10, 6), (2, 2), slow=True),
     Family(

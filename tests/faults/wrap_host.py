@@ -42,7 +42,7 @@ def main() -> None:
     def listen() -> None:
         assert wrap.stdout is not None
         for line in wrap.stdout:
-            _take(folder, line, marks)
+            take(folder, line, marks)
         note(folder, "cut", str(os.getpid()))
         os._exit(0)
 
@@ -58,7 +58,7 @@ def main() -> None:
     wrap.wait(30)
 
 
-def _take(folder: Path, line: bytes, marks: dict[int, str]) -> None:
+def take(folder: Path, line: bytes, marks: dict[int, str]) -> None:
     message = json.loads(line)
     if message.get("id") == 0:
         note(folder, "greeted", str(os.getpid()), json.dumps(message.get("error", "")))

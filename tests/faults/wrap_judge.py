@@ -48,7 +48,8 @@ def _doubled(facts: Sequence[Noted]) -> Iterator[str]:
     first: dict[str, int] = {}
     for mark, place in _tellings(facts):
         if mark in first:
-            kills = [one.mark for one in facts[first[mark] : place] if one.what == "killed"]
+            since = _carried_since(facts, first[mark])
+            kills = [one.mark for one in facts[since:place] if one.what == "killed"]
             if not set(kills) & set(FORGETTING):
                 yield f"{mark} was told again, and nobody was killed in between"
             elif AGAIN.strip() not in facts[place].note:
@@ -57,6 +58,14 @@ def _doubled(facts: Sequence[Noted]) -> Iterator[str]:
     answered = {fact.mark for fact in facts if fact.what == "result"}
     yield from (f"{mark} was answered and told" for mark in first if mark in answered)
     yield from (f"an answer to nothing: {fact.note}" for fact in facts if fact.what == "stray")
+
+
+def _carried_since(facts: Sequence[Noted], place: int) -> int:
+    """Where the call was sent whose answer took the notice at `place` along. A daemon that is killed while
+    the answer is on its way does not know that it was read, and the host reads it after the kill is noted."""
+    carrier = next((one.mark for one in facts[place:] if one.what in ("result", "background")), None)
+    sent = (at for at, one in enumerate(facts[:place]) if one.what == "sent" and one.mark == carrier)
+    return next(sent, place)
 
 
 def _crossed(facts: Sequence[Noted]) -> Iterator[str]:

@@ -27,7 +27,8 @@ class Noted(NamedTuple):
     ended       the daemon said that its task has ended
     freed       we let it go
     killed      we are about to kill this process
-    gone        the wrap has ended: answers that come later cannot be on their way to its host
+    gone        the wrap has ended, or the daemon has seen the end of a host that used a URL: answers that
+                come later cannot be on their way to its host
     """
 
     what: str

@@ -3,7 +3,8 @@
     python -m tests.faults.wrap_server <folder>
 
 The name of a tool says which call it is: `quick-<mark>` is answered at once, `slow-<mark>` when the file
-`go-<mark>` is in the folder. What it answers names the call, so an answer in the wrong place is seen.
+`go-<mark>` is in the folder, after progress if that is asked for. What it answers names the call, so an
+answer in the wrong place is seen.
 """
 
 from __future__ import annotations
@@ -26,9 +27,11 @@ def _say(message: dict[str, Any]) -> None:
         os.write(1, json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
 
-def _perform(folder: Path, id: Any, tool: str) -> None:
+def _perform(folder: Path, id: Any, tool: str, token: Any) -> None:
     kind, _, mark = tool.partition("-")
     note(folder, "got", mark)
+    if token is not None:
+        _say({"method": "notifications/progress", "params": {"progressToken": token, "progress": 1}})
     while kind == "slow" and not (folder / f"go-{mark}").exists():
         threading.Event().wait(LOOK)
     note(folder, "answering", mark)
@@ -51,7 +54,8 @@ def main() -> None:
                 }
             )
         elif method == "tools/call":
-            given = (folder, asked["id"], params["name"])
+            token = params.get("_meta", {}).get("progressToken")
+            given = (folder, asked["id"], params["name"], token)
             threading.Thread(target=_perform, args=given, daemon=True).start()
 
 

@@ -54,43 +54,48 @@ class Fault(NamedTuple):
 def run(seed: int, chains: int, kills: int, reproduce: str) -> Tally:
     """`chains` conversations, in each of which somebody is killed `kills` times in a row."""
     tally = Tally("kill of host, wrap, daemon, wrapped server", reproduce)
+    return sweep(tally, Scene, seed, chains, kills)
+
+
+def sweep(tally: Tally, scene: type[Scene], seed: int, chains: int, kills: int) -> Tally:
     rng = random.Random(seed)
-    every = [Fault(*one) for one in product(MOMENTS, VICTIMS)]
+    every = [Fault(*one) for one in product(MOMENTS, scene.victims)]
     faults: list[Fault] = []
     while len(faults) < chains * kills:
         faults += rng.sample(every, len(every))
     shares = [
         (seed * 101 + number, faults[number * kills : (number + 1) * kills]) for number in range(chains)
     ]
-    side_by_side(shares, lambda share: _chain(tally, *share))
+    side_by_side(shares, lambda share: _chain(tally, scene, *share))
     return tally
 
 
-def _chain(tally: Tally, seed: int, faults: list[Fault]) -> None:
+def _chain(tally: Tally, scene: type[Scene], seed: int, faults: list[Fault]) -> None:
     what = ", ".join(f"{fault.victim} {fault.moment}" for fault in faults)
     found = Verdict()
 
     def make(folder: Path) -> int:
         nonlocal found
-        found = played(folder, seed, faults)
+        found = played(folder, seed, faults, scene=scene)
         return len(faults)
 
     trial(tally, f"seed {seed}: {what}", make, lambda _: found, clear)
 
 
 def played(
-    folder: Path, seed: int, faults: list[Fault], plant: str = "", patience: float = PATIENCE
-) -> Verdict:
-    scene = Scene(folder, random.Random(seed), plant, patience)
+    folder: Path, seed: int, faults: list[Fault], plant: str = "", patience: float = PATIENCE,
+    scene: type[Scene] | None = None,
+) -> Verdict:  # fmt: skip
+    made = (scene or Scene)(folder, random.Random(seed), plant, patience)
     problems: list[str] = []
     try:
         for fault in faults:
-            scene.play(fault)
-        scene.come_out()
+            made.play(fault)
+        made.come_out()
     except AssertionError as problem:
-        problems.append(f"{problem}\n{scene.log()}")
+        problems.append(f"{problem}\n{made.log()}")
     finally:
-        scene.end()
+        made.end()
     judged = verdict(noted(folder))
     return judged._replace(lost=(*judged.lost, *problems))
 
@@ -98,15 +103,21 @@ def played(
 class Scene:
     """One conversation: its host of now, and the daemon of its home."""
 
+    victims = VICTIMS
+    program = "tests.faults.wrap_host"
+
     def __init__(self, folder: Path, rng: random.Random, plant: str, patience: float) -> None:
         self.folder = folder
         self.home = Home(folder / "home", folder / "config.toml")
-        self.home.config.write_text(CONFIG)
         self._rng = rng
         self._plant = plant
+        self.home.config.write_text(self.config())
         self._patience = patience
         self._host: subprocess.Popen[bytes] | None = None
         self._numbers = count(1)
+
+    def config(self) -> str:
+        return CONFIG
 
     # -- one fault
 
@@ -176,7 +187,7 @@ class Scene:
         self._told = sum(fact.what == "told" for fact in self.facts)
 
     def _join(self) -> None:
-        program = [sys.executable, "-m", "tests.faults.wrap_host", str(self.folder), str(THRESHOLD)]
+        program = [sys.executable, "-m", self.program, str(self.folder), str(THRESHOLD)]
         with (self.folder / "host.log").open("ab") as log:
             self._host = subprocess.Popen(
                 program, cwd=strace.ROOT, env=self._environ, stdin=subprocess.PIPE, stdout=log, stderr=log
@@ -207,16 +218,21 @@ class Scene:
             assert terminate(self.home, found.pid, signal.SIGKILL, self._patience)
             self._wait(lambda _: not lives(server), "the server ends with its daemon")
             return
+        if victim == "server":
+            with suppress(ProcessLookupError):
+                os.kill(server, signal.SIGKILL)
+        else:
+            self._end_host(victim)
+
+    def _end_host(self, victim: str) -> None:
         assert self._host is not None
         wrap = self.pid("wrap")
-        pid = {"host": self._host.pid, "wrap": wrap, "server": server}[victim]
         with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        if victim != "server":
-            self._host.wait(self._patience)  # it ends with its wrap, and its wrap with it
-            self._wait(lambda _: not lives(wrap), "the wrap ends with its host")
-            note(self.folder, "gone", "wrap")
-            self._host = None
+            os.kill(wrap if victim == "wrap" else self._host.pid, signal.SIGKILL)
+        self._host.wait(self._patience)  # it ends with its wrap, and its wrap with it
+        self._wait(lambda _: not lives(wrap), "the wrap ends with its host")
+        note(self.folder, "gone", "wrap")
+        self._host = None
 
     def _send(self, tool: str) -> None:
         assert self._host is not None
@@ -245,7 +261,9 @@ class Scene:
         assert self._host.stdin is not None
         self._host.stdin.close()
         assert self._host.wait(self._patience) == 0, "the host did not end well"
-        servers = [int(fact.mark) for fact in self.facts if fact.what == "server"]
+        self._leave([int(fact.mark) for fact in self.facts if fact.what == "server"])
+
+    def _leave(self, servers: list[int]) -> None:
         self._wait(lambda _: not any(map(lives, servers)), "every server has ended")
 
     def end(self) -> None:

@@ -98,6 +98,19 @@ class GuardedProcess:
             await asyncio.wait([self._errors], timeout=0.5)
         finally:
             self._errors.cancel()
-            transport = getattr(self._process, "_transport", None)
-            if transport is not None:
-                transport.close()
+            self._close_pipes()
+
+    def _close_pipes(self) -> None:
+        """asyncio kills a process that runs when its transport is closed, or collected. Without its guard
+        nobody would end the program."""
+        transport = getattr(self._process, "_transport", None)
+        if transport is None:
+            return
+        started = getattr(transport, "_proc", None)
+        if self._process.returncode is None and started is not None:
+            started.kill = _spared
+        transport.close()
+
+
+def _spared() -> None:
+    """In place of `kill`."""

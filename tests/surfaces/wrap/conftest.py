@@ -18,6 +18,8 @@ from surfaces.mcp.speaking import Raw
 
 PEERS = Path(__file__).parents[2] / "integrations" / "mcp" / "peers"
 RICH_SERVER = Path(__file__).with_name("rich_server.py")
+GUARD = Path(__file__).with_name("guarded_server.py")
+SECRET = "sesame-4711-open"
 START_LIMIT = 60.0  # seconds
 SLOW = ("gate", "hang", "elicits")  # tools that wait
 SOON, NEVER_SOON = 0.3, 60  # seconds: a threshold that a test waits for, and one that no test reaches
@@ -108,6 +110,23 @@ def address() -> Iterator[str]:
             time.sleep(0.05)
         yield f"http://127.0.0.1:{port}/mcp"
         server.kill()
+
+
+@pytest.fixture(scope="module")
+def guard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server over HTTP that asks for a login."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with subprocess.Popen([sys.executable, str(GUARD), str(port), SECRET]) as process:
+        until = time.monotonic() + START_LIMIT
+        while time.monotonic() < until:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.02)
+        yield f"http://127.0.0.1:{port}/mcp"
+        process.kill()
 
 
 @pytest.fixture

@@ -82,6 +82,8 @@ def called(id: Any, name: str, given: dict[str, Any]) -> None:
             ]
             line("\n".join(many).encode())
         say(id=id, result=text("dry again"))
+    elif name == "giant":
+        say(id=id, result=text("x" * given["size"]))
     elif name != "never":
         say(id=id, result=text(f"{name} {given.get('n', '')}".strip()))
 

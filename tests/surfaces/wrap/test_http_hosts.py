@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,31 +22,12 @@ from meantime.surfaces.wrap.http_reply import MOST_UNSENT, MOST_UNSENT_BYTES, Un
 from meantime.surfaces.wrap.negotiated_server import NegotiatedServer
 from meantime.surfaces.wrap.raw_messages import raw, request
 
-from .conftest import RICH_SERVER, SOON, START_LIMIT, Peer, lives
+from .conftest import RICH_SERVER, SECRET, SOON, Peer, lives
 from .test_same_answers import answers, assert_the_same
 
 PREFIX = "io.modelcontextprotocol/"
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "url", "version": "1"}}
 VERSIONED = Path(__file__).with_name("versioned_server.py")
-GUARD = Path(__file__).with_name("guarded_server.py")
-SECRET = "sesame-4711-open"
-
-
-@pytest.fixture(scope="module")
-def guard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server over HTTP that asks for a login."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with subprocess.Popen([sys.executable, str(GUARD), str(port), SECRET]) as process:
-        until = time.monotonic() + START_LIMIT
-        while time.monotonic() < until:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.02)
-        yield f"http://127.0.0.1:{port}/mcp"
-        process.kill()
 
 
 @pytest.fixture(scope="module")

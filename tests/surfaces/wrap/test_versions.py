@@ -274,6 +274,16 @@ def test_a_host_that_knows_both_ways_makes_the_handshake_itself(served: Place, t
         assert len(server.sent("initialize")) == 1
 
 
+def test_a_first_request_that_the_server_refuses_says_nothing_about_its_version(
+    served: Place, tmp_path: Path
+):
+    with over("stdio", V5, tmp_path) as server, host_of(served, V5, server) as host:
+        refused = host.answer(host.send("tools/list", host.params(None, **{PREFIX + "logLevel": "loud"})))
+        assert refused["error"] == {"code": -32602, "message": "There is no such level"}
+        assert host.result("tools/list")["cacheScope"] == "private", "it is spoken to in its own version"
+        assert server.sent("initialize") == []
+
+
 def test_versions_that_nobody_can_translate_are_named_in_the_error(served: Place, tmp_path: Path):
     with over("stdio", "2027-01-01", tmp_path) as server, host_of(served, V4, server) as host:
         hello = {"protocolVersion": V4, "capabilities": {}, "clientInfo": CLIENT}

@@ -17,6 +17,7 @@ VERSION, LOG = sys.argv[1], sys.argv[2]
 IS_MODERN = VERSIONS[-1] <= VERSION
 SPOKEN = (VERSION,) if IS_MODERN else VERSIONS[: VERSIONS.index(VERSION) + 1]
 PREFIX = "io.modelcontextprotocol/"
+LEVELS = ("debug", "info", "warning", "error")
 INFO = {"name": "versioned", "version": "1"}
 CAPABILITIES = {"tools": {"listChanged": True}, "resources": {"subscribe": True}, "logging": {}}
 TOOL = {"name": "echo", "description": "Says it again.", "inputSchema": {"type": "object"}}
@@ -67,6 +68,8 @@ def modern(method: str, params: dict[str, Any]) -> dict[str, Any]:
     missing = [name for name in ("protocolVersion", "clientCapabilities") if PREFIX + name not in meta]
     if missing:
         return error(-32602, f"The envelope has no {missing[0]}")
+    if meta.get(PREFIX + "logLevel", "info") not in LEVELS:
+        return error(-32602, "There is no such level")
     if meta[PREFIX + "protocolVersion"] not in SPOKEN and method != "server/discover":
         return error(-32022, "Unsupported", supported=SPOKEN, requested=meta[PREFIX + "protocolVersion"])
     if method == "server/discover":

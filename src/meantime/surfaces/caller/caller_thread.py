@@ -27,6 +27,9 @@ GOOSE = "AGENT_SESSION_ID"  # how goose calls it, in its shell and its MCP serve
 PERSON = "cli"  # somebody at a shell
 MOST_ID = 128  # characters
 ARGUMENT = "meantime_session"  # of a tool call: so a plugin or a hook tells our MCP server whose it is
+# In a call's _meta: so Codex names who calls, and the session that this belongs to. A subagent of Codex calls
+# under a name of its own, and nobody tells it anything once it has ended; the session is the person's.
+META_CALLER, META_SESSION = "threadId", "sessionId"
 _STRANGE = "\0"  # stands for a run of characters that an id cannot have
 
 

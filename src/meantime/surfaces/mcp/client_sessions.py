@@ -11,13 +11,16 @@ from typing import Any, NamedTuple, cast
 import mcp_types as types
 
 from meantime.ports.event_loop import BackgroundTasks
-from meantime.surfaces.caller.caller_thread import ARGUMENT, GEMINI, thread_of_session
+from meantime.surfaces.caller.caller_thread import (
+    ARGUMENT,
+    GEMINI,
+    META_CALLER,
+    META_SESSION,
+    thread_of_session,
+)
 
 from .client_conversation import ClientConversation
 
-# In a call's _meta: so Codex names who calls, and the session that this belongs to. A subagent of Codex calls
-# under a name of its own, and nobody tells it anything once it has ended; the session is the person's.
-CALLER, SESSION = "threadId", "sessionId"
 MOST = 1_000  # conversations, with our own: the daemon knows no more of one process by name
 
 
@@ -61,7 +64,7 @@ class ClientSessions:
         named = cast("dict[str, Any]", arguments).pop(ARGUMENT, "") if isinstance(arguments, dict) else ""
         meta: Any = call.get("_meta")
         if (noted or named) and (meta is None or isinstance(meta, dict)):  # any other the server refuses
-            call["_meta"] = {**(meta or {}), CALLER: noted or named, SESSION: noted or named}
+            call["_meta"] = {**(meta or {}), META_CALLER: noted or named, META_SESSION: noted or named}
             conversation = self.of(call)
             conversation.is_named_by_us = True
             # Gemini CLI has the results of its tools twice after a resume: its hooks alone tell it.
@@ -70,7 +73,7 @@ class ClientSessions:
     def of(self, params: Mapping[str, Any] | None) -> ClientConversation:
         meta: Any = (params or {}).get("_meta")
         said = cast("dict[str, Any]", meta) if isinstance(meta, dict) else {}
-        session: Any = said.get(CALLER) and (said.get(SESSION) or said[CALLER])
+        session: Any = said.get(META_CALLER) and (said.get(META_SESSION) or said[META_CALLER])
         if not self.named or not isinstance(session, str) or not session:
             return self.own
         thread = thread_of_session(session)

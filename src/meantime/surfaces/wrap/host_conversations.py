@@ -11,16 +11,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Raw
 
-from meantime.surfaces.caller.caller_thread import thread_of_session
+from meantime.surfaces.caller.caller_thread import META_CALLER, META_SESSION, thread_of_session
 
 from .raw_messages import parts, text
 
 if TYPE_CHECKING:
     from .open_requests import OpenToolCall
     from .wrap_hello import WrapHello, WrapParts
-
-# How Codex names who calls, in a call's _meta (surfaces/mcp/client_sessions.py).
-CALLER, SESSION = "threadId", "sessionId"
 
 
 class HostConversations:
@@ -59,8 +56,8 @@ class HostConversations:
 
 def _session_in_meta(params: Raw) -> str:
     """Empty for none."""
-    if b"threadId" not in bytes(params):
+    if META_CALLER.encode() not in bytes(params):
         return ""
     meta = parts(parts(params).get("_meta", Raw()))
-    caller = text(meta.get(CALLER))
-    return caller and (text(meta.get(SESSION)) or caller)
+    caller = text(meta.get(META_CALLER))
+    return caller and (text(meta.get(META_SESSION)) or caller)

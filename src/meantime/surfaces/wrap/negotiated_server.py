@@ -12,6 +12,8 @@ from typing import Any, Protocol, cast
 from meantime.ports.wrapped_server import LoginChallenge, ServerEnd, ServerFull, WrapOrder, WrappedServers
 
 from .protocol_versions import (
+    CLIENT_CAPABILITIES,
+    CLIENT_INFO,
     WITH_HANDSHAKE,
     WITHOUT_HANDSHAKE,
     envelope_of,
@@ -20,6 +22,7 @@ from .protocol_versions import (
     version_of,
 )
 from .raw_messages import (
+    ENVELOPE,
     NOTHING,
     UNREADABLE,
     RawMessage,
@@ -127,7 +130,8 @@ class NegotiatedServer:
 
     def _probe(self, meta: dict[str, Any]) -> None:
         self._timer = asyncio.get_running_loop().call_later(PATIENCE, self._probed, REFUSED)
-        kept = {name: one for name, one in meta.items() if name != "progressToken"}
+        # Nothing else of the request: a server that refuses its log level would seem to know no envelope.
+        kept = {name: meta[name] for name in (ENVELOPE, CLIENT_INFO, CLIENT_CAPABILITIES) if name in meta}
         self._server.send(request(raw(PROBE), DISCOVER, encoded({"_meta": encoded(kept)})))
 
     def _stop_waiting(self) -> None:
