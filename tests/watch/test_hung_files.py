@@ -191,7 +191,7 @@ async def test_every_limits_the_looks_at_what_never_rests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, match: str
 ):
     looks = reports = 0
-    renew, read = file_states.FolderListener.renew, FolderEvents._read
+    renew, read = file_states.FolderListener.renew, getattr(FolderEvents, "_read")  # noqa: B009
 
     def counted(self: file_states.FolderListener) -> float:
         nonlocal looks

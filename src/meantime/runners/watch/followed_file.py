@@ -118,7 +118,7 @@ class FollowedFile:
 
 
 def device_of(path: str) -> int | None:
-    """Of a file that is not there: where it would be."""
+    """The device of a file that is not there: where it would be."""
     try:
         return os.stat(os.path.dirname(path) or "/").st_dev
     except OSError:
