@@ -1,4 +1,6 @@
-"""The object that users hold first: Thread. Like all that it gives out, it speaks only to ports.tasks."""
+"""The objects that users hold first: Thread and Batch. Like all that they give out, they speak only to
+ports.tasks.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,6 @@ from typing import Any, Literal, Never, TypeVar
 
 from msgspec.structs import replace
 
-from meantime.conversation.batch import Batch, statuses_of
 from meantime.conversation.dialect_lookup import OWN, Wording, reminder
 from meantime.conversation.handle import Handle, Ref, Until, ref_of
 from meantime.conversation.log import Log
@@ -18,15 +19,17 @@ from meantime.conversation.loop import SETTLE, Loop
 from meantime.conversation.transcript import Transcript, Transcripts
 from meantime.conversation.turn import Turn
 from meantime.kernel import timeouts
-from meantime.kernel.argument_checks import check_all, check_text
+from meantime.kernel.argument_checks import check_all, check_text, shown
 from meantime.kernel.change import PARENT
 from meantime.kernel.constraints import check_choice, check_flag
 from meantime.kernel.due_times import delay_of, time_of
 from meantime.kernel.errors import Closed, InvalidInput
 from meantime.kernel.ids import check_id
+from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import WATCH
 from meantime.kernel.lines import Line
-from meantime.kernel.model import InlineLimits, Json, Output, Task
+from meantime.kernel.model import BatchCount, InlineLimits, Json, Output, Task
+from meantime.kernel.plain_text import plain
 from meantime.kernel.schedules import Schedule
 from meantime.kernel.work import Agent, Orderable, order_of
 from meantime.ports.adopted import Adopted
@@ -36,6 +39,22 @@ from meantime.toolset.toolset import Toolset
 from meantime.toolset.work_catalog import GivenWorks
 
 T = TypeVar("T")
+
+
+def statuses_of(status: str | Iterable[str] | None) -> frozenset[Status] | None:
+    """None lists active tasks; "all" lists everything; otherwise one status or several."""
+    if status is None:
+        return None
+    names = [plain(status)] if isinstance(status, str) else check_all(status, str, "status")
+    if names == ["all"]:
+        return frozenset(Status)
+    try:
+        return frozenset(Status(name) for name in names)
+    except ValueError:
+        known = ", ".join(Status)
+        raise InvalidInput(
+            f"{shown(names)} names a status that is unknown.", hint=f"Use 'all' or: {known}."
+        ) from None
 
 
 class Thread:
@@ -444,7 +463,7 @@ class Thread:
 
     def batch(self, id: str) -> Batch:
         """A batch of this thread, under an id of yours: tasks that are handed off together."""
-        return Batch(self.start, self._tasks, self.id, check_id(id, "batch"))
+        return Batch(self, self._tasks, check_id(id, "batch"))
 
     def turn(
         self, id: str = "", *, lease: float | None = None, limit: int = 100, reads_settle: bool = True
@@ -495,6 +514,48 @@ class Thread:
 
     def __repr__(self) -> str:
         return f"<Thread {self.id}>"
+
+
+class Batch:
+    """Tasks handed off together: n of m."""
+
+    def __init__(self, thread: Thread, tasks: Tasks, id: str) -> None:
+        self._thread = thread
+        self._tasks = tasks
+        self.id = id
+
+    async def start(self, work: Orderable[T], **options: Any) -> Handle[T]:
+        """Hands work off as a part of this batch.
+
+        work: a `Call`, `Shell`, `Tool`, `Agent` or `Watch`.
+        options: those of `Thread.start`, except `batch`.
+        """
+        return await self._thread.start(work, batch=self.id, **options)
+
+    async def count(self) -> BatchCount:
+        """How many tasks of this batch have ended, and how many there are."""
+        return await self._tasks.batch(self.id, self._thread.id)
+
+    async def list(self, status: str | Iterable[str] | None = "all") -> Sequence[Task]:
+        """The tasks of this batch, newest first: all of them, or those of the statuses that you name."""
+        return await self._thread.list(status, batch=self.id, limit=1_000)
+
+    async def wait(self, *, until: Until = "all", timeout: float | None = None) -> Sequence[Task]:
+        """Waits until all or any of the batch's tasks have ended. Returns them in the order of their start.
+
+        until: "all" or "any".
+        timeout: the most seconds to wait; None waits for ever. Tasks that have not ended are returned as
+            they are.
+        """
+        return await self._thread.wait(*reversed(await self.list()), until=until, timeout=timeout)
+
+    async def cancel(self, *, by: str = "agent") -> Sequence[CancelAnswer]:
+        """Asks every active task of this batch to stop; `by` says who asks."""
+        return await self._tasks.cancel_all(self._thread.id, batch=self.id, by=by)
+
+    async def clear(self) -> int:
+        """Hides the ended tasks of this batch from listings. Returns how many."""
+        return await self._thread.clear(batch=self.id)
 
 
 def options_of(given: dict[str, Any]) -> Options:

@@ -27,7 +27,7 @@ NOUNS = {"blocking", "encoding", "paging", "ring", "routing"}
 # Longer files, each with its reason and its own limit.
 LONG = {
     "thread.py": (
-        520,
+        600,
         "Thread is the public façade: one call of ports/tasks.py a method, and more docstring than code. The "
         "blocking façade, its stub, the reference and the signatures are read from the body of that class.",
     ),

@@ -240,11 +240,3 @@ async def test_errors_are_typed_with_stable_codes(thread: Thread) -> None:
     assert LimitReached.code == "limit_reached"
     job.finish()
     assert (await running.wait()).status is Status.COMPLETED
-
-
-async def test_a_batch_without_tasks_is_not_waited_for(thread: Thread) -> None:
-    """It used to wait for everything that the thread had running."""
-    job, _ = await start(thread)
-    async with asyncio.timeout(10):
-        assert list(await thread.batch("nothing").wait()) == []
-    job.finish()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from meantime import __version__
-from meantime.conversation.batch import statuses_of
 from meantime.conversation.log import Log
 from meantime.conversation.transcript import Transcripts
 from meantime.integrations.mcp.servers import HttpServer, StdioServer
@@ -36,7 +35,7 @@ from meantime.runtime.runtime import Runtime
 from meantime.runtime.settings import Settings
 from meantime.surfaces.http.http_door import HttpDoor
 from meantime.surfaces.http.http_settings import HttpSettings
-from meantime.thread import Thread
+from meantime.thread import Thread, statuses_of
 
 from .components import Joined, door_settings, joined
 from .pending_open import Opening
