@@ -99,8 +99,10 @@ class Story:
 
     async def _remind(self, text: str, wait: float) -> Schedule:
         say("attempt", text)
-        at = {"at": time.time() + wait} if text.endswith(("0", "2")) else {"delay": wait}
-        schedule = await self._thread.remind(text, **at)
+        if text.endswith(("0", "2")):
+            schedule = await self._thread.remind(text, at=time.time() + wait)
+        else:
+            schedule = await self._thread.remind(text, delay=wait)
         say("accepted", text)
         return schedule
 

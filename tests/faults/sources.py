@@ -17,8 +17,8 @@ from .strace import Point
 from .trial import new_folder, sample, side_by_side, trial
 
 PROGRAM = "sourced"
-SYNC = "fdatasync"  # where a transaction ends: a planted bug shows between two
-TRIES = 30  # kills until a planted bug must have shown
+WRITES = ("fdatasync", "pwrite64")  # where a transaction ends: a planted bug shows between two
+TRIES = 40  # kills until a planted bug must have shown
 
 
 def sweep(seed: int, story: int, recover: int, reproduce: str) -> Tally:
@@ -27,7 +27,7 @@ def sweep(seed: int, story: int, recover: int, reproduce: str) -> Tally:
     rng = random.Random(seed)
     first, left = new_folder(), new_folder()
     found = strace.points("story", first, program=PROGRAM)
-    writes = [point for point in found if point.syscall == SYNC]
+    writes = [point for point in found if point.syscall == "fdatasync"]
     cut_off = writes[len(writes) // 2]  # with much still open
     strace.kill_at(cut_off, "story", left, program=PROGRAM)
     jobs = [[point] for point in sample(found, story, rng)]
@@ -43,11 +43,11 @@ def is_caught(plant: str) -> bool:
     """Whether a kill at one of the writes shows the planted bug."""
     with _planted(plant):
         first = new_folder()
-        every = strace.points("story", first, ("write", SYNC), PROGRAM)  # it begins with a write
+        every = strace.points("story", first, ("write", *WRITES), PROGRAM)  # it begins with a write
         shutil.rmtree(first)
-        found = [point for point in every if point.syscall == SYNC]
+        found = [point for point in every if point.syscall in WRITES]
         assert found, "nothing was written"
-        for point in found[len(found) // 5 :][:TRIES]:
+        for point in found[:: max(1, len(found) // TRIES)]:
             tally = Tally(plant, "")
             _kill(tally, point)
             if tally.problems:
