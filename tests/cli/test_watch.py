@@ -13,6 +13,7 @@ def test_a_line_of_a_running_command_is_told_before_it_ends(person: Person):
     assert (done.code, done.out.startswith("watching t_")) == (0, True)
     watch = done.out.split()[1]
     eventually(lambda: "> ERROR 7" in person("inbox", "-v", "builds").out)
+    assert person("inbox", "builds").out.rstrip().endswith("  ERROR 7")  # and not the line before it
     assert watch[2:10] in person("ps").out
     person("cancel", "-w", id)
     eventually(lambda: "matched once until its task ended" in person("result", watch).out)

@@ -30,6 +30,12 @@ ABOUT = {
     "or on a stream: host, daemon and server are killed.",
     "hostile-wrap": "Wrapped servers answer in another order, with half a line, nonsense or 65 MB, flood, "
     "lie about their tools or crash; hosts use an id twice. Every call has its own answer or error.",
+    "notify": "The owner is killed at random moments while its work tells before its end.",
+    "watch": "The owner is killed just after commits of its watches of a log and a file that never pause.",
+    "remind": "The owner is killed at system calls and at random moments while reminders are set, come and "
+    "are cancelled; between two lives the wall clock jumps by up to a year.",
+    "sources": "The owner is killed at chosen system calls of a life with a watch, events, reminders and "
+    "delayed starts, and of the life after it.",
     "adapters": "A conversation through each framework's adapter is killed twenty times: when it is woken, "
     "while the model is asked, in a tool call, while the framework saves, between the model's answer and the "
     "ack. A record outside has what each request showed the model.",

@@ -27,6 +27,7 @@ from . import (
     reminders,
     scarce,
     schedules,
+    sources,
     strace,
     toolcalls,
     verbs,
@@ -94,6 +95,15 @@ FAMILIES = (
     Family("hostile-wrap", "hostile servers behind a wrap", wrap_hostility.run, (6, 15), (1, 3), slow=True),
     Family("notify", "kill while work tells before its end", notifications.run, (10, 5), (2, 2), slow=True),
     Family("watch", "kill while watches find something", watches.run, (10, 6), (2, 2), slow=True),
+    Family(
+        "sources",
+        "kill in each write of notices that are not endings",
+        sources.sweep,
+        (60, 20),
+        (3, 1),
+        strace.missing,
+        slow=True,
+    ),
     Family(
         "adapters",
         "kill of agents of frameworks that talk",

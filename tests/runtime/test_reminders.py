@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,11 +24,15 @@ from meantime import (
     Thread,
 )
 from meantime.kernel.due_times import FARTHEST
+from meantime.runtime.due_alarm import AT_ONCE
+from meantime.stores.sqlite.writer import Writer
 from meantime.testing import FakeClock
+from meantime.testing.fake_clock import FakeAlarm
 from runtimes import runtime_of
 
 pytestmark = pytest.mark.anyio
 HOUR = 3_600.0
+ROUNDS = 60  # of the reconciler, which come anyway
 YEAR = 365 * 86_400.0
 
 
@@ -265,23 +271,68 @@ async def test_reminders_cost_one_alarm_however_many(tmp_path: Path) -> None:
         assert clock.due_in == [5.0, HOUR - 600.0]
 
 
-@pytest.mark.parametrize("store", ["memory", "sqlite"])
-async def test_many_that_are_due_at_once_do_not_hold_up_the_loop(tmp_path: Path, store: str) -> None:
-    """Between two groups others have their turn: work that is started meanwhile ends before the last one."""
-    many, clock = 2_000, FakeClock()
+@pytest.mark.in_process("it counts the alarms of the owner; workers have alarms of their own")
+async def test_an_idle_owner_wakes_up_as_often_with_reminders_as_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each alarm and each write is a wake-up: there are the reconciler's rounds, and no more."""
+    writes = 0
+    submit = Writer.submit
+
+    def counted(self: Writer, *args: Any, **options: Any) -> Any:
+        nonlocal writes
+        writes += 1
+        return submit(self, *args, **options)
+
+    async def woken(reminders: int) -> tuple[int, int]:
+        clock, alarms = FakeClock(), 0
+        async with Meantime.open(tmp_path / f"{reminders}.db", clock=clock) as mt:
+            await clock.until(lambda: 5.0 in clock.due_in)
+            threads = [mt.thread(f"t{n % 10}") for n in range(reminders)]
+            await asyncio.gather(*(one.remind("far", delay=10 * HOUR) for one in threads))
+            call_later, before = clock.call_later, writes
+
+            def set_alarm(seconds: float, callback: Callable[[], object]) -> FakeAlarm:
+                nonlocal alarms
+                alarms += 1
+                return call_later(seconds, callback)
+
+            monkeypatch.setattr(clock, "call_later", set_alarm)
+            for _ in range(ROUNDS):
+                await clock.advance_to_alarm(5.0)
+            await clock.until(lambda: 5.0 in clock.due_in)
+            return alarms, writes - before
+
+    monkeypatch.setattr(Writer, "submit", counted)
+    without = await woken(0)
+    assert without[0] == ROUNDS
+    assert await woken(1_000) == without
+
+
+MANY_AT_ONCE = [("memory", 500), ("sqlite", 500), pytest.param("memory", 10_000, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize(("store", "many"), MANY_AT_ONCE)
+async def test_many_that_are_due_at_once_do_not_hold_up_the_loop(
+    tmp_path: Path, store: str, many: int
+) -> None:
+    """Others have their turn in between: in one turn of the loop a few are told."""
+    clock = FakeClock()
     ledger = ":memory:" if store == "memory" else tmp_path / "work.db"
     settings = Settings(limits=Limits(reminders_per_thread=-1))
     async with Meantime.open(ledger, clock=clock, settings=settings) as mt:
-        thread = mt.thread("a")
+        thread, waking = mt.thread("a"), runtime_of(mt).waking
         await asyncio.gather(*(thread.remind(f"{n}", delay=60 + n / many) for n in range(many)))
         await clock.advance(59.0)
         clock.sleep(2.0)
         runtime_of(mt).reminding.look_at_clocks()
-        ticks = 0
-        while (unread := runtime_of(mt).waking.unread("a")) < many:
-            await asyncio.sleep(0.0005)
-            ticks += unread > 0
-        assert ticks >= 5
+        turns: list[int] = []
+        async with asyncio.timeout(60):
+            while (before := waking.unread("a")) < many:
+                await asyncio.sleep(0)
+                turns.append(waking.unread("a") - before)
+        assert sum(turns) == many
+        assert max(turns) <= AT_ONCE
         found: list[str] = []
         while group := await texts(thread):
             found += group

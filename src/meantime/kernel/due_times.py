@@ -16,6 +16,7 @@ from .durations import seconds_of
 from .errors import InvalidInput
 from .plain_text import plain
 
+WALL = ""  # the clock of times that people set; every other clock is a boot
 FARTHEST = 3_660 * 86_400.0  # seconds from now: ten years and some days
 GRACE = 60.0  # seconds that a time may lie in the past: it was the present when somebody wrote it down
 
@@ -37,6 +38,11 @@ class DueTime(Struct, frozen=True, omit_defaults=True, gc=False):
     @property
     def is_delay(self) -> bool:
         return bool(self.boot)
+
+    @property
+    def on_clock(self) -> tuple[str, float]:
+        """The clock that it is counted by, and when that shows it."""
+        return (self.boot, self.seconds) if self.is_delay else (WALL, self.at)
 
     def wait(self, now: float, uptime: Uptime) -> float:
         """Seconds until then; below 0 it is late by as many."""

@@ -73,6 +73,7 @@ class WatchCursor(Struct, frozen=True, omit_defaults=True):
     unsearched: int = 0  # bytes that were gone before they could be searched
     state: Json = None  # of what has states: the last one seen
     last: str | None = None  # the line that ends it, if `at` is behind it: only the ending is left to tell
+    trouble: str = ""  # why it could not look the last time
 
 
 def spec_of(task: Task) -> WatchSpec:
@@ -313,7 +314,8 @@ def summary_of(cursor: WatchCursor, why: str = "") -> str:
     """How a watch ends: how often it matched, why it is over, and what it could not look at."""
     times = {0: "nothing matched", 1: "matched once"}.get(cursor.matches, f"matched {cursor.matches} times")
     lost = f"; {cursor.unsearched:,} bytes were not searched" if cursor.unsearched else ""
-    return f"{times}{' ' + why if why else ''}{lost}"
+    trouble = f"; {cursor.trouble}" if cursor.trouble else ""
+    return f"{times}{' ' + why if why else ''}{lost}{trouble}"
 
 
 def counted(cursor: WatchCursor, matches: int, **more: Any) -> WatchCursor:

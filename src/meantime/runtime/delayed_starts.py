@@ -6,13 +6,12 @@ They are in the ledger as every task is; here is only when each is due.
 from __future__ import annotations
 
 import asyncio
-import heapq
 import logging
-from itertools import count
 
 from meantime.kernel.bounds import error_text
 from meantime.kernel.change import Change, Facts, ending
-from meantime.kernel.due_times import DueTime
+from meantime.kernel.due_heap import DueHeap
+from meantime.kernel.due_times import WALL, DueTime
 from meantime.kernel.errors import Closed, LimitReached, MeantimeError, Refused
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import NO_LIMIT, WATCH, lane_of
@@ -23,12 +22,10 @@ from meantime.ports.runner import Assignment
 from meantime.ports.store import Committed
 
 from .admit import Admission
-from .due_alarm import DueAlarm
+from .due_alarm import AT_ONCE, DueAlarm
 from .record import DRAIN, Record
 
 logger = logging.getLogger("meantime")
-GROUP = 100  # that are begun in one go
-WALL = ""
 REFUSED = "It could not be started when it was due: {}"
 
 
@@ -39,8 +36,7 @@ class DelayedStarts:
         self._admission = admission
         self._engine = engine
         self._waiting: dict[str, Task] = {}
-        self._due: dict[str, list[tuple[float, int, str]]] = {}  # by clock; one that has ended may be in it
-        self._ties = count()
+        self._due = DueHeap()
         self._alarm = DueAlarm(self._clock, self._ring)
         self._beside = BackgroundTasks()
         self._listens = False
@@ -61,27 +57,19 @@ class DelayedStarts:
         """A queued task whose commit has landed."""
         due = task.run.not_before
         assert due is not None, "it may start at once"
-        is_counted = due.boot == self._clock.uptime().boot  # not by a former boot
-        clock, when = (due.boot, due.seconds) if is_counted else (WALL, due.at)
+        if due.boot != self._clock.uptime().boot:  # nobody counts the seconds of a former boot
+            due = DueTime(due.at)
         if not self._listens:  # most owners never delay a start
             self._listens = True
             self._record.change_listeners.append(self._on_commit)
         self._waiting[task.id] = task
-        heapq.heappush(self._due.setdefault(clock, []), (when, next(self._ties), task.id))
+        self._due.add(task.id, due)
         if not self._is_ringing:
-            self._alarm.hear_of(due if is_counted else DueTime(due.at))
+            self._alarm.hear_of(due)
 
     def _on_commit(self, change: Change, committed: Committed) -> None:
         if change.ends and self._waiting.pop(change.task.id, None) is not None:
-            self._forget_ended()
-
-    def _forget_ended(self) -> None:
-        """Far-off starts that were cancelled do not pile up: at most half of the entries are theirs."""
-        if sum(map(len, self._due.values())) <= 2 * len(self._waiting) + GROUP:
-            return
-        for heap in self._due.values():
-            heap[:] = [entry for entry in heap if entry[2] in self._waiting]
-            heapq.heapify(heap)
+            self._due.discard(change.task.id)
 
     def look_at_clocks(self) -> None:
         if not self._is_ringing and self._is_open and self._waiting:
@@ -101,22 +89,13 @@ class DelayedStarts:
         finally:
             self._is_ringing = False
         if self._is_open:
-            self._alarm.next_is(self._first(WALL), self._first(self._clock.uptime().boot))
+            self._alarm.next_is(self._due.first(WALL), self._due.first(self._clock.uptime().boot))
 
     def _next_group(self) -> list[Task]:
-        uptime = self._clock.uptime()
-        found: list[Task] = []
-        for clock, now in ((WALL, self._clock.now()), (uptime.boot, uptime.seconds)):
-            while len(found) < GROUP and (first := self._first(clock)) is not None and first <= now:
-                _, _, id = heapq.heappop(self._due[clock])
-                found.append(self._waiting.pop(id))
-        return found
-
-    def _first(self, clock: str) -> float | None:
-        heap = self._due.get(clock, [])
-        while heap and heap[0][2] not in self._waiting:
-            heapq.heappop(heap)
-        return heap[0][0] if heap else None
+        ids = self._due.due(self._clock.now(), self._clock.uptime(), AT_ONCE)
+        for id in ids:
+            self._due.discard(id)
+        return [self._waiting.pop(id) for id in ids]
 
     async def _begin(self, task: Task) -> None:
         """It gets its place in the queue. A refusal has no caller now: it is the ending of the task."""

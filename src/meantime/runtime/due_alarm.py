@@ -7,6 +7,7 @@ from collections.abc import Callable
 from meantime.kernel.due_times import DueTime
 from meantime.ports.clock import Alarm, Clock
 
+AT_ONCE = 20  # due ones that are looked at in one turn of the loop: others have theirs in between
 JUMPED = 0.5  # seconds by which the alarm may ring too early
 
 

@@ -21,12 +21,11 @@ from meantime.kernel.schedules import Schedule, ScheduleChange, no_schedule, sch
 from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.store import CommitResult, Committed
 
-from .due_alarm import DueAlarm
+from .due_alarm import AT_ONCE, DueAlarm
 from .entropy import entropy
 from .record import DRAIN, Record, duplicate_call
 
 logger = logging.getLogger("meantime")
-GROUP = 100  # that are told in one go: the loop is not held up by those that are due together
 MOST_LISTED = 1_000
 RETRY = 5.0  # seconds, while the disk does not take it
 
@@ -187,7 +186,7 @@ class Reminding:
     async def _tell_group(self) -> int:
         """How many are due no longer."""
         now, uptime = self._clock.now(), self._clock.uptime()
-        due = await self._store.due_schedules(now, uptime, GROUP)
+        due = await self._store.due_schedules(now, uptime, AT_ONCE)
         for thread in due.set_aside:
             self._drop_pending(thread)
         changes = [

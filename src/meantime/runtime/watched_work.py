@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 from collections.abc import Callable
 from typing import Any, cast
@@ -30,6 +29,7 @@ from .queries import Looking
 from .record import Record
 from .run_notices import RunNotices
 
+MOST_PATH, MOST_NAME = 4_096, 255  # bytes of a path, and of a name in it
 FOLLOWED = 0.2  # seconds after which a running task that nobody follows yet is looked at again
 
 
@@ -175,11 +175,10 @@ def _check_paths(spec: WatchSpec) -> None:
         raise InvalidInput(
             f"cwd={shown(spec.cwd)} is not a folder.", hint="Name a folder that the command can run in."
         )
-    if spec.source == "file":
-        try:
-            os.stat(cast("str", spec.of))
-        except OSError as problem:
-            if problem.errno == errno.ENAMETOOLONG:
-                raise InvalidInput(
-                    f"file={shown(spec.of)} has a name that is too long.", hint="Shorten it."
-                ) from None
+    if spec.source == "file" and _is_too_long(os.fsencode(cast("str", spec.of))):
+        raise InvalidInput(f"file={shown(spec.of)} has a name that is too long.", hint="Shorten it.")
+
+
+def _is_too_long(path: bytes) -> bool:
+    """By the limits that systems have: asking the file system might take for ever."""
+    return len(path) >= MOST_PATH or any(len(name) > MOST_NAME for name in path.split(b"/"))

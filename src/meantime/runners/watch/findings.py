@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from meantime.kernel.errors import Degraded, LedgerError, MeantimeError
-from meantime.kernel.event_notices import Events
+from meantime.kernel.event_notices import Events, one
 from meantime.kernel.model import Task
 from meantime.kernel.watches import WatchCursor, cursor_of, spec_of, stored
 from meantime.ports.clock import Clock, sleep
@@ -37,6 +37,13 @@ class Findings:
             else:
                 self.cursor, self.is_new = cursor, False
                 return
+
+    async def say_trouble(self, text: str) -> None:
+        """Why it cannot look: told once, and kept until a look goes well (the empty text)."""
+        if text and text != self.cursor.trouble:
+            await self.tell(one(text), replace(self.cursor, trouble=text))
+        elif not text and self.cursor.trouble:
+            await self.save(trouble="")
 
     async def begin(self, at: int) -> None:
         """Where a watch begins that was delayed: kept, so that a later owner does not begin behind it."""

@@ -22,6 +22,7 @@ MOST_VALUE = 2_000  # characters of a value that is kept
 
 class PortState:
     every = 1.0
+    reports = False
 
     def __init__(self, address: str) -> None:
         self._host, _, port = address.rpartition(":")
@@ -45,6 +46,7 @@ class PortState:
 
 class UrlState:
     every = 10.0
+    reports = False
 
     def __init__(self, url: str, value: str | None) -> None:
         self._url = urlsplit(url)

@@ -17,6 +17,7 @@ from meantime.ports.commands import Command, CommandEnd, Commands, Piece
 from meantime.ports.watch_ledger import WatchLedger
 from meantime.system.platform import ProcessHandle, is_this_boot, stat
 
+from .file_threads import FileCalls, Hangs
 from .state_watch import Look, changed
 
 LONGEST = 60.0  # seconds that a polled command may take
@@ -28,6 +29,7 @@ class ProcessState:
     """By pid and start: a pid alone may be another's by now."""
 
     every = 1.0
+    reports = False
 
     def __init__(self, spec: WatchSpec) -> None:
         self._pid = cast("int", spec.of)
@@ -42,7 +44,7 @@ class ProcessState:
             self._handle = ProcessHandle(self._pid)
         except OSError:
             return
-        self.every = 30.0
+        self.every, self.reports = 30.0, True
         self._handle.on_exit(asyncio.get_running_loop(), wake.set)
 
     def _runs(self) -> bool:
@@ -65,17 +67,22 @@ class CommandState:
     """A command that is run again and again, one after the other. Its state: exit code and output."""
 
     every = 30.0
+    reports = False
 
-    def __init__(self, spec: WatchSpec, commands: Commands, clock: Clock) -> None:
+    def __init__(self, spec: WatchSpec, commands: Commands, calls: FileCalls, clock: Clock) -> None:
         self._argv = ("/bin/sh", "-c", spec.of) if isinstance(spec.of, str) else tuple(spec.of)
-        self._cwd = spec.cwd or os.path.expanduser("~")
+        self._cwd = folder_of(spec)
+        self._calls = calls
         self._commands = commands
         self._clock = clock
 
     def listen(self, wake: asyncio.Event) -> None: ...
 
     async def look(self, was: Json) -> Look:
-        self._check_folder()
+        try:
+            await self._check_folder()
+        except Hangs as problem:
+            return self._failed(was, str(problem))
         key = "w_" + crockford(os.urandom(ENTROPY))
         command = Command(self._argv, self._cwd, dict(os.environ), leftovers="kill")
         try:
@@ -109,9 +116,9 @@ class CommandState:
             return self._failed(was, end.error.message if end.error else end.lost)
         return _ended(was, end, output, total, error)
 
-    def _check_folder(self) -> None:
+    async def _check_folder(self) -> None:
         """Without its folder the command may never again have a state that is told: the watch fails."""
-        if not os.path.isdir(self._cwd):
+        if not await self._calls.make(lambda: os.path.isdir(self._cwd)):
             raise NotFound(
                 f"The folder {self._cwd} is not there any more, so the command cannot be run in it.",
                 code="no_such_folder",
@@ -132,6 +139,11 @@ class CommandState:
     def close(self) -> None: ...
 
 
+def folder_of(spec: WatchSpec) -> str:
+    """The folder that its command runs in."""
+    return spec.cwd or os.path.expanduser("~")
+
+
 def _ended(was: Json, end: CommandEnd, output: bytes, total: int, error: str) -> Look:
     said = f"exit {end.exit_code}" if end.exit_code is not None else f"killed by signal {end.signal}"
     text = output.decode("utf-8", "replace").rstrip()[:MOST_TOLD]
@@ -148,6 +160,7 @@ class LedgerState:
     """Another task, thread or batch."""
 
     every = 3_600.0  # every commit says when to look
+    reports = True
 
     def __init__(self, spec: WatchSpec, ledger: WatchLedger) -> None:
         self._source = spec.source

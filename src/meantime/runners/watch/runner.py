@@ -18,11 +18,12 @@ from meantime.ports.watch_ledger import WatchLedger
 from meantime.system.platform import FolderEvents
 
 from .expressions import expression
-from .file_states import file_watch
+from .file_states import FileWatch
+from .file_threads import FileCalls, FileThreads
 from .findings import Findings
 from .log_scan import DELETED, LogScan, LogWatch
 from .network_states import PortState, UrlState
-from .process_states import CommandState, LedgerState, ProcessState
+from .process_states import CommandState, LedgerState, ProcessState, folder_of
 from .state_watch import RunningWatch, StateWatch
 
 MOST = 10_000  # watches at once
@@ -39,6 +40,7 @@ class WatchRunner:
         self._commands = commands
         self._are_open = False
         self._events = FolderEvents()
+        self._threads = FileThreads(clock)
         self._lasts = lasts
         self._ledger: WatchLedger | None = None
         self._scans: dict[tuple[str, str], LogScan] = {}
@@ -55,6 +57,7 @@ class WatchRunner:
         for scan in tuple(self._scans.values()):
             scan.close()
         self._events.close()
+        self._threads.close()
         if self._are_open:
             await self._commands.close()
 
@@ -109,7 +112,7 @@ class WatchRunner:
             case "log":
                 return _LogWatching(findings, self._scan, self._ledger)
             case "file":
-                return file_watch(findings, self._events, clock)
+                return FileWatch(findings, self._events, self._threads, clock)
             case "port":
                 source = PortState(str(spec.of))
             case "url":
@@ -117,7 +120,8 @@ class WatchRunner:
             case "pid":
                 source = ProcessState(spec)
             case "command":
-                source = CommandState(spec, self._opened_commands(), clock)
+                calls = FileCalls(folder_of(spec), self._threads)
+                source = CommandState(spec, self._opened_commands(), calls, clock)
             case _:
                 source = LedgerState(spec, self._ledger)
         return StateWatch(findings, source, clock)

@@ -28,10 +28,12 @@ class Look(NamedTuple):
     matched: str = ""  # what the expressions are searched in, if not the text
     over: str = ""  # why there is nothing more to watch
     failed: bool = False  # it could not be looked at: the next look comes later
+    trouble: str = ""  # told once, until a look goes well: nothing is known of the state
 
 
 class StateSource(Protocol):
     every: float  # seconds between two looks, if the watch says nothing else
+    reports: bool  # it wakes for every change: looks in between find nothing
 
     async def look(self, was: Json) -> Look:
         """`was` is the last state seen; None for the first look."""
@@ -64,6 +66,39 @@ class RunningWatch(Protocol):
     def close(self) -> None: ...
 
 
+class LookTimes:
+    """When a watch looks again: when it is woken, but not more often than it was asked to."""
+
+    def __init__(self, clock: Clock, every: float | None) -> None:
+        self.wake = asyncio.Event()
+        self.is_due = False
+        self._rested = asyncio.Event()
+        self._clock = clock
+        self._every = every or 0.0
+
+    async def pause(self, seconds: float) -> None:
+        """Until it is woken, or so long; then until `every` is over. A deadline waits for neither."""
+        began = self._clock.monotonic()
+        await self._until(self.wake, seconds)
+        left = began + self._every - self._clock.monotonic()
+        if left > 0 and not self.is_due:
+            self._rested.clear()
+            await self._until(self._rested, left)
+
+    async def _until(self, event: asyncio.Event, seconds: float) -> None:
+        alarm = self._clock.call_later(seconds, event.set)
+        try:
+            await event.wait()
+        finally:
+            alarm.cancel()
+
+    def expire(self) -> None:
+        """The deadline has come."""
+        self.is_due = True
+        self.wake.set()
+        self._rested.set()
+
+
 class StateWatch:
     def __init__(
         self, findings: Findings, source: StateSource, clock: Clock, match: str | None = None
@@ -72,27 +107,30 @@ class StateWatch:
         spec = findings.spec
         self.findings = findings
         self._source = source
-        self._clock = clock
         wanted = (spec.match if match is None else match) or WANTED.get(spec.source, "")
         self._match = expression(wanted) if wanted else None
         self._until = expression(spec.until, "until") if spec.until else None
-        self._wake = asyncio.Event()
-        self._is_due = False
+        self._times = LookTimes(clock, spec.every)
 
     async def ending(self) -> tuple[str, str]:
-        self._source.listen(self._wake)
+        self._source.listen(self._times.wake)
         wait = 0.0
         while True:
-            is_last = self._is_due  # what is there at the deadline is still looked at
-            self._wake.clear()
+            is_last = self._times.is_due  # what is there at the deadline is still looked at
+            self._times.wake.clear()
             look = await self._source.look(self.findings.cursor.state)
-            if (ended := await self._judge(look)) is not None:
+            await self.findings.say_trouble(look.trouble)
+            if not look.trouble and (ended := await self._judge(look)) is not None:
                 return ended
             if look.over or is_last:
                 return look.over or DEADLINE, ""
-            every = self.findings.spec.every or self._source.every
+            every = self._every()
             wait = min(max(LONGEST, every), max(every, wait * BACK_OFF)) if look.failed else every
-            await self._pause(wait)
+            await self._times.pause(wait * (1 + JITTER * (2 * random.random() - 1)))
+
+    def _every(self) -> float:
+        asked, own = self.findings.spec.every, self._source.every
+        return asked or own if not self._source.reports else max(asked or 0.0, own)
 
     async def _judge(self, look: Look) -> tuple[str, str] | None:
         """Tells of a state that is new and wanted. An ending, if it ends the watch."""
@@ -112,17 +150,8 @@ class StateWatch:
         await self.findings.tell(one(look.text), counted(cursor, 1, state=look.state))
         return None
 
-    async def _pause(self, seconds: float) -> None:
-        seconds *= 1 + JITTER * (2 * random.random() - 1)
-        alarm = self._clock.call_later(seconds, self._wake.set)
-        try:
-            await self._wake.wait()
-        finally:
-            alarm.cancel()
-
     def expire(self) -> None:
-        self._is_due = True
-        self._wake.set()
+        self._times.expire()
 
     async def leave(self) -> None:
         """Every state that was seen is kept already."""

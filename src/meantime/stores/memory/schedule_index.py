@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import heapq
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import count, islice
+from itertools import islice
 
-from meantime.kernel.due_times import Uptime
+from meantime.kernel.due_heap import DueHeap
+from meantime.kernel.due_times import WALL, Uptime
 from meantime.kernel.limits import Retention
 from meantime.kernel.schedules import Schedule, ScheduleChange, ScheduleState
 from meantime.ports.store import CommitResult, Committed, DueSchedules
 
 from .inboxes import OPEN, Inboxes
 from .records import NoticeRecord
-
-WALL = ""
 
 
 class ScheduleRecord:
@@ -42,9 +40,7 @@ class MemorySchedules:
         self._schedules: dict[str, ScheduleRecord] = {}
         self._scheduled_calls: dict[tuple[str, str], str] = {}
         self._pending_by_thread: Counter[str] = Counter()
-        # By clock. One that was cancelled stays until it is the first.
-        self._due: dict[str, list[tuple[float, int, str]]] = {}
-        self._ties = count()
+        self._due = DueHeap()  # of those that are pending
 
     def commit_schedule(self, change: ScheduleChange) -> asyncio.Future[Committed]:
         done: asyncio.Future[Committed] = asyncio.get_running_loop().create_future()
@@ -61,6 +57,7 @@ class MemorySchedules:
             self._add_schedule(schedule)
         elif record.is_pending and schedule.state is not ScheduleState.PENDING:
             self._count_pending(schedule.thread, -1)
+            self._due.discard(schedule.id)
         record.schedule = schedule
         record.alarms += (added := [self._inbox.add(None, draft) for draft in change.notices])
         return Committed(CommitResult.DONE, 0, added[-1].number if added else 0)
@@ -69,9 +66,7 @@ class MemorySchedules:
         if schedule.tool_call_id is not None:
             self._scheduled_calls[schedule.thread, schedule.tool_call_id] = schedule.id
         self._count_pending(schedule.thread, 1)
-        due = schedule.due
-        clock, when = (due.boot, due.seconds) if due.is_delay else (WALL, due.at)
-        heapq.heappush(self._due.setdefault(clock, []), (when, next(self._ties), schedule.id))
+        self._due.add(schedule.id, schedule.due)
 
     def _count_pending(self, thread: str, change: int) -> None:
         self._pending_by_thread[thread] += change
@@ -103,38 +98,13 @@ class MemorySchedules:
         return dict(self._pending_by_thread)
 
     async def next_due(self, boot: str) -> tuple[float | None, float | None]:
-        return self._first(WALL), self._first(boot)
-
-    def _first(self, clock: str) -> float | None:
-        heap = self._due.get(clock, [])
-        while heap and not self._is_pending(heap[0][2]):
-            heapq.heappop(heap)
-        return heap[0][0] if heap else None
-
-    def _is_pending(self, id: str) -> bool:
-        record = self._schedules.get(id)
-        return record is not None and record.is_pending
+        return self._due.first(WALL), self._due.first(boot)
 
     async def due_schedules(self, now: float, uptime: Uptime, limit: int) -> DueSchedules:
-        found: list[Schedule] = []
-        for clock, over in ((WALL, now), (uptime.boot, uptime.seconds)):
-            heap, taken = self._due.get(clock, []), list[tuple[float, int, str]]()
-            while len(taken) < limit and heap and heap[0][0] <= over:
-                entry = heapq.heappop(heap)
-                if self._is_pending(entry[2]):
-                    taken.append(entry)
-            for entry in taken:  # they are due until a commit says otherwise
-                heapq.heappush(heap, entry)
-            found += [self._schedules[id].schedule for _, _, id in taken]
-        return DueSchedules(sorted(found, key=lambda one: one.due.wait(now, uptime))[:limit])
+        return DueSchedules([self._schedules[id].schedule for id in self._due.due(now, uptime, limit)])
 
     async def leave_boot(self, boot: str) -> int:
-        gone = [clock for clock in self._due if clock not in (WALL, boot)]
-        ids = [id for clock in gone for _, _, id in self._due.pop(clock) if self._is_pending(id)]
-        for id in ids:
-            at = self._schedules[id].schedule.due.at
-            heapq.heappush(self._due.setdefault(WALL, []), (at, next(self._ties), id))
-        return len(ids)
+        return self._due.leave_boot(boot)
 
     def _forget_schedules(self, retention: Retention, now: float) -> None:
         over = [one for one in self._schedules.values() if not one.is_pending]

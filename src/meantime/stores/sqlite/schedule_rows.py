@@ -6,13 +6,13 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from meantime.kernel.due_times import WALL
 from meantime.kernel.schedules import Schedule, ScheduleChange
 from meantime.ports.store import CommitResult, Committed
 
 from .checksums import BAD, decode_schedule
 from .commit import SQL, Changes
 
-WALL = ""  # the clock of times that people set
 _CONFLICT = Committed(CommitResult.CONFLICT)
 
 
@@ -46,11 +46,10 @@ class ScheduleRow(NamedTuple):
 
 
 def columns(schedule: Schedule) -> tuple[Any, ...]:
-    due = schedule.due
-    clock, when = (due.boot, due.seconds) if due.is_delay else (WALL, due.at)
+    clock, when = schedule.due.on_clock
     return (
         schedule.id, schedule.thread, schedule.kind, str(schedule.state), schedule.version,
-        schedule.occurrence, clock, when, due.at, schedule.tool_call_id, updated(schedule),
+        schedule.occurrence, clock, when, schedule.due.at, schedule.tool_call_id, updated(schedule),
     )  # fmt: skip
 
 

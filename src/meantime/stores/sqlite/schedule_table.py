@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from meantime.kernel.due_times import Uptime
+from meantime.kernel.due_times import WALL, Uptime
 from meantime.kernel.limits import Retention
 from meantime.kernel.schedules import Schedule, ScheduleChange
 from meantime.ports.store import Committed, DueSchedules
@@ -15,7 +15,7 @@ from meantime.ports.store import Committed, DueSchedules
 from . import inbox_transactions
 from .checksums import BAD, decode_schedule, seal
 from .commit import SQL, Changes, encode
-from .schedule_rows import WALL, delete, write
+from .schedule_rows import delete, write
 from .unreadable_rows import Unreadable
 from .writer import Writer
 

@@ -8,6 +8,8 @@ if TYPE_CHECKING:
 
 
 class FolderEvents:
+    def open(self) -> None: ...
+
     def listen(self, folder: str, wake: Callable[[], object]) -> int:
         """-1: nobody will call."""
         return -1
