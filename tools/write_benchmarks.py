@@ -60,7 +60,7 @@ Beside a bare `INSERT` and `COMMIT` of SQLite with `synchronous=FULL`, on the sa
 A no-op task costs {cpu_us:.0f} µs of CPU from its start until it is acknowledged. Its SQL alone, replayed
 bare in the same groups, costs {sql_us:.0f} µs. The least that a durable no-op could cost in Python, which is
 a row, its ending and an asyncio task, is {simple_us:.0f} µs.
-[Decision 79](../internals/decisions/0079-the-cost-of-a-task-step-by-step.md) says what each step brought,
+[Decision 76](../internals/decisions/0076-the-cost-of-a-task-step-by-step.md) says what each step brought,
 and what is left.
 
 ## Ratios that are watched
