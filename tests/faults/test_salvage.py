@@ -178,6 +178,7 @@ def test_a_ledger_of_which_only_the_wal_is_left_comes_back(tmp_path: Path) -> No
 GARBLED = {  # a letter of each has another bit
     "a state of a notice": "UPDATE notices SET state = CAST(x'75ee' AS TEXT) WHERE thread || number = 'b3'",
     "the name of a thread": "UPDATE threads SET id = CAST(x'e261' AS TEXT) WHERE id = 'b'",
+    "the mark of a notice": "UPDATE notices SET nonce = CAST(x'e1' AS TEXT) WHERE thread || number = 'b4'",
     "a name of a task in the journal": "UPDATE events SET task_id = CAST(x'62ad31' AS TEXT) WHERE seq = 50",
 }
 

@@ -12,8 +12,9 @@ import pytest
 
 from meantime import Meantime, Thread, Watch
 from meantime.app.system_clock import SystemClock
+from meantime.kernel.watches import WatchCursor, cursor_of
 from meantime.runners.watch import file_states, file_threads, followed_file
-from meantime.runners.watch.file_threads import MOST_STUCK, THREADS, FileCalls, FileThreads, Hangs
+from meantime.runners.watch.file_threads import MOST_DEVICES, MOST_FOLDERS, FileCalls, FileThreads, Hangs
 from meantime.system.platform import FolderEvents
 from meantime.testing import FakeClock
 
@@ -102,7 +103,7 @@ async def test_other_watches_go_on_and_the_hung_ones_say_so_once(
     await first_look(thread, lines.id)
     await first_look(thread, state.id)
     server.is_dead = True
-    for number in range(3 * THREADS):  # more of them than there are threads
+    for number in range(2 * MOST_FOLDERS):  # more of them than there are threads
         await thread.start(Watch(file=server.folder / f"{number}", match="ERROR"))
     said = await told_by_each(thread, lines.id, state.id)
     for text in said:
@@ -137,52 +138,131 @@ async def test_a_cancel_and_a_close_do_not_wait_for_it(tmp_path: Path, server: D
                 watch = await thread.start(Watch(file=server.folder / "log", match=match))
                 await thread.start(Watch(file=server.folder / "other", match=match))
                 await watch.cancel(wait=True)
-    ours = [thread for thread in threading.enumerate() if thread.name == "meantime-files"]
-    assert all(thread.daemon for thread in ours), "the program could not end"
 
 
-async def test_calls_that_hang_use_up_a_bounded_number_of_threads(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(file_threads, "PATIENCE", 0.05)
-    threads, back = FileThreads(SystemClock()), threading.Event()
-    started: list[int] = []
+class Dead:
+    """Calls that hang until they may come back."""
 
-    def calls(path: str, device: int | None = None) -> FileCalls:
-        found = FileCalls(path, threads)
-        if device is not None:
-            found.place = device
-        return found
+    def __init__(self) -> None:
+        self.back = threading.Event()
+        self.begun: list[int] = []
 
-    def hang(number: int) -> int:
-        started.append(number)
-        assert back.wait(PATIENCE)
+    def hang(self, number: int) -> int:
+        self.begun.append(number)
+        assert self.back.wait(PATIENCE)
         return number
 
-    async def hung(one: FileCalls, number: int) -> FileCalls:
+    async def hung(self, calls: FileCalls, number: int) -> FileCalls:
         with pytest.raises(Hangs):
-            await one.make(lambda: hang(number))
-        return one
+            await calls.make(lambda: self.hang(number))
+        return calls
 
-    async def answered(one: FileCalls) -> int:
-        while True:
-            try:
-                return await one.make(lambda: -1)
-            except Hangs:
-                continue
 
-    dead = await asyncio.gather(*(hung(calls("/a", device=1), number) for number in range(100)))
-    assert len(started) <= THREADS, "one dead server uses up the threads"
-    assert await calls("/b", device=2).make(lambda: "answered") == "answered"
-    unknown = await asyncio.gather(*(hung(calls(f"/{n}"), 100 + n) for n in range(3 * MOST_STUCK)))
-    assert await calls("/c", device=2).make(lambda: "answered") == "answered"
-    assert threads.count <= THREADS + MOST_STUCK
-    back.set()
-    async with asyncio.timeout(PATIENCE):
-        monkeypatch.setattr(file_threads, "PATIENCE", PATIENCE)
-        found = [await answered(one) for one in (*dead, *unknown)]
-    assert found == list(range(100 + 3 * MOST_STUCK)), "each has the result of its own call"
-    assert sorted(started) == found, "and was made once"
-    assert threads.count <= THREADS
+@pytest.fixture
+def dead(monkeypatch: pytest.MonkeyPatch) -> Iterator[Dead]:
+    monkeypatch.setattr(file_threads, "PATIENCE", 0.05)
+    dead = Dead()
+    yield dead
+    dead.back.set()
+
+
+def of_device(path: str, threads: FileThreads, device: int) -> FileCalls:
+    found = FileCalls(path, threads)
+    found.place = device
+    return found
+
+
+async def test_a_dead_device_holds_up_one_thread_and_no_other_device(dead: Dead):
+    threads = FileThreads(SystemClock())
+    first = [of_device("/a/x", threads, device=1) for _ in range(100)]
+    await asyncio.gather(*(dead.hung(one, number) for number, one in enumerate(first)))
+    assert dead.begun == [0]
+    unknown = [FileCalls(f"/{number}/x", threads) for number in range(3 * MOST_FOLDERS)]
+    await asyncio.gather(*(dead.hung(one, 100 + number) for number, one in enumerate(unknown)))
+    more = [of_device(f"/{device}/x", threads, device) for device in range(2, MOST_DEVICES)]
+    await asyncio.gather(*(dead.hung(one, 0) for one in more))
+    assert await of_device("/b/x", threads, device=0).make(lambda: "answered") == "answered"
+    assert threads.count <= MOST_DEVICES + MOST_FOLDERS
     threads.close()
+
+
+async def test_each_has_the_result_of_its_own_call_once_they_come_back(
+    dead: Dead, monkeypatch: pytest.MonkeyPatch
+):
+    threads = FileThreads(SystemClock())
+    every = [of_device("/a/x", threads, device=number % 3) for number in range(30)]
+    await asyncio.gather(*(dead.hung(one, number) for number, one in enumerate(every)))
+    dead.back.set()
+    monkeypatch.setattr(file_threads, "PATIENCE", PATIENCE)
+    found = [await one.make(lambda: -1) for one in every]
+    assert found == list(range(30))
+    assert sorted(dead.begun) == found, "each was made once"
+    assert all(one.was_late for one in every)
+    threads.close()
+
+
+async def test_a_cancelled_call_says_nothing_of_its_device(dead: Dead, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(file_threads, "PATIENCE", PATIENCE)
+    threads = FileThreads(SystemClock())
+    going = asyncio.ensure_future(of_device("/a/x", threads, device=1).make(lambda: dead.hang(0)))
+    await asyncio.sleep(0)
+    going.cancel()
+    other = asyncio.ensure_future(of_device("/a/y", threads, device=1).make(lambda: "answered"))
+    await asyncio.sleep(0)
+    dead.back.set()
+    assert await other == "answered"
+    threads.close()
+
+
+async def test_watches_that_end_while_it_is_dead_leave_nothing_behind(dead: Dead):
+    threads, ended = FileThreads(SystemClock()), list[str]()
+    first = await dead.hung(of_device("/a/x", threads, device=1), 0)
+    for _ in range(100):
+        calls = of_device("/a/y", threads, device=1)
+        with pytest.raises(Hangs):
+            await asyncio.wait_for(calls.make(lambda: 1), PATIENCE)
+        calls.close(lambda: ended.append("never made"))
+    assert not threads._waiting
+    first.close(lambda: ended.append("first"))
+    dead.back.set()
+    async with asyncio.timeout(PATIENCE):
+        while not ended:  # noqa: ASYNC110  no event says it
+            await asyncio.sleep(0.01)
+    assert ended == ["first"]
+    threads.close()
+
+
+async def test_no_thread_outlives_an_owner(tmp_path: Path):
+    before = set(threading.enumerate())
+    for round in range(3):
+        async with Meantime.open(tmp_path / f"{round}.db") as mt:
+            thread = mt.thread("a")
+            for number in range(4):
+                folder = tmp_path / f"{number}"
+                folder.mkdir(exist_ok=True)
+                watch = await thread.start(Watch(file=folder / "log", match="ERROR", new=True))
+                await first_look(thread, watch.id)
+    async with asyncio.timeout(PATIENCE):
+        while {  # noqa: ASYNC110  no event says it
+            one for one in threading.enumerate() if one.name == "meantime-files"
+        } - before:
+            await asyncio.sleep(0.01)
+
+
+async def test_a_slow_first_look_does_not_make_old_lines_new(thread: Thread, server: DeadServer):
+    there = server.folder / "app.log"
+    there.write_text("ERROR of before\n")
+    server.is_dead = True
+    watch = await thread.start(Watch(file=there, match="ERROR", new=True, every=0.1))
+    (said,) = await told_by_each(thread, watch.id)
+    assert "cannot be looked at" in said
+    server.come_back()
+    async with asyncio.timeout(PATIENCE):
+        while (cursor_of(await thread.get(watch.id)) or WatchCursor()).state is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    with there.open("a") as file:
+        file.write("ERROR of now\n")
+    assert await told(thread, watch.id, 1) == [("event", "ERROR of now")]
 
 
 @pytest.mark.skipif(not hasattr(FolderEvents, "_read"), reason="nothing is reported here, so it is polled")

@@ -6,6 +6,12 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from meantime.kernel.errors import InvalidInput
+
+
+class NotInstalled(InvalidInput, ImportError):
+    """A framework is missing. Also an ImportError, which is what programs expect of an import."""
+
 
 def lazy_names(adapter: str, homes: Mapping[str, str], framework: str, extra: str) -> Callable[[str], Any]:
     """The `__getattr__` of an adapter's package.
@@ -23,9 +29,7 @@ def lazy_names(adapter: str, homes: Mapping[str, str], framework: str, extra: st
         except ModuleNotFoundError as problem:
             if (problem.name or "").partition(".")[0] == "meantime":
                 raise
-            from meantime.kernel.errors import InvalidInput
-
             what = f"{framework} is not installed: {problem}."
-            raise InvalidInput(what, hint=f"pip install 'meantime[{extra}]'") from problem
+            raise NotInstalled(what, hint=f"pip install 'meantime[{extra}]'") from problem
 
     return found

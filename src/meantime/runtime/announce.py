@@ -300,7 +300,7 @@ class Announcing:
 
     async def reminder(self, thread: str) -> str:
         # Only what is open is looked at, never history: the cost is that of the text itself.
-        found = await self._store.notices(thread, _UNTOLD, MAX_LOOKED) if self._untold(thread) else ()
+        found = await self._store.notices(thread, _UNTOLD, MAX_LOOKED)
         untold = [notice.task for notice in found if notice.body is None]
         ended = {(task.id, task.run.number) for task in untold}  # the store may know of an ending first
         of_thread = self._record.of_thread.get(thread, {}).values()

@@ -133,7 +133,8 @@ class LangChainTool(BaseTool):
         """Keeps the id of the call, which is not among its arguments. A hook of the middleware around each
         call of a tool, of whatever tool, would be two changes of the thread for each of them."""
         call = cast("dict[str, Any]", input) if isinstance(input, dict) else {}
-        before = _call_id.set(call.get("id"))
+        is_call = call.get("type") == "tool_call"  # otherwise these are the arguments alone
+        before = _call_id.set(call.get("id") if is_call else None)
         try:
             return await super().ainvoke(cast("Any", input), config, **kwargs)
         finally:

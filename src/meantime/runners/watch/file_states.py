@@ -66,9 +66,11 @@ class FileState:
         self._calls = calls
         self._clock = clock
         self._listener: FolderListener | None = None
+        self._wake = asyncio.Event()
         self._has_looked = False
 
     def listen(self, wake: asyncio.Event) -> None:
+        self._wake = wake
         self._listener = FolderListener(self._path, self._events, wake.set)
 
     async def look(self, was: Json) -> Look:
@@ -78,17 +80,20 @@ class FileState:
         try:
             self.every, look = await self._calls.make(lambda: self._look(was))
         except Hangs as problem:
+            self._calls.when_back(self._wake.set)
             return Look(was, str(problem), trouble=str(problem), failed=True)
-        return look
+        return look._replace(late=self._calls.was_late)
 
     def _look(self, was: Json) -> tuple[float, Look]:
         rest = self._listener.renew() if self._listener is not None else POLL
         try:
             found = os.stat(self._path)
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             gone = was is not None and was != {}
             self._calls.place = device_of(self._path) or self._path
             return rest, Look({}, f"{self._path} is gone" if gone else f"{self._path} is not there")
+        except OSError as problem:
+            return rest, self._unseen(was, problem)
         self._calls.place = found.st_dev
         if stat.S_ISDIR(found.st_mode):
             return rest, self._folder(was)
@@ -101,14 +106,17 @@ class FileState:
             with os.scandir(self._path) as found:
                 entries = {one.name: _stat(one.path) for one in found}
         except OSError as problem:
-            text = f"{self._path} cannot be looked at: {problem.strerror}."
-            return Look(was, text, trouble=text, failed=True)
+            return self._unseen(was, problem)
         wanted = sorted(name for name in entries if self._match is None or self._match.fits(_plain(name)))
         if len(wanted) > MOST_ENTRIES:
             sum_of = zlib.crc32(repr([(name, entries[name]) for name in wanted]).encode("utf-8", "replace"))
             return Look({"/": [len(wanted), sum_of]}, f"{self._path} changed: {len(wanted):,} entries")
         state: dict[str, Json] = {"/": [len(wanted), 0]} | {_plain(name): entries[name] for name in wanted}
         return Look(state, _difference(self._path, cast("dict[str, Any]", was or {}), state))
+
+    def _unseen(self, was: Json, problem: OSError) -> Look:
+        text = f"{self._path} cannot be looked at: {problem.strerror}."
+        return Look(was, text, trouble=text, failed=True)
 
     def close(self) -> None:
         if self._listener is not None:
@@ -161,7 +169,8 @@ class _FileLooks:
                 if self.is_due:
                     raise _Expired from None
             else:
-                await self._findings.say_trouble("")
+                if not self.calls.was_late:  # a file system that is slow for each call is told of once
+                    await self._findings.say_trouble("")
                 return result
 
 
@@ -194,8 +203,8 @@ class FileLines:
             await self._times.pause(self.findings.spec.every or rest)
 
     async def _begin(self) -> None:
-        cursor, is_new = self.findings.cursor, self.findings.is_new
-        at_end = is_new and self.findings.spec.new
+        cursor = self.findings.cursor
+        at_end = self.findings.spec.new and cursor.state is None  # nobody has begun it
         begin = await self._looks.make(lambda: self._file.begin(cursor.at, cursor.state, at_end=at_end))
         self._learn_device()
         if at_end:  # a file that is not there yet is new as a whole, for a later owner as well

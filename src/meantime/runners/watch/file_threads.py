@@ -1,28 +1,28 @@
 """Calls on files that others provide, made beside the event loop: a network file system may never answer.
 
-A few threads make all calls. One that does not come back in time keeps its thread, which is replaced; other
-calls to the same device wait until it comes back, so one dead server costs a few threads, whatever the number
-of watches. A path of which nobody knows the device yet stands for itself.
+The calls to one device are made one after the other: a dead server holds up its own watches and one thread.
+A path of which nobody knows the device yet stands for its folder.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar, cast
 
-from meantime.ports.clock import Alarm, Clock
+from meantime.ports.clock import Clock
 
 T = TypeVar("T")
-THREADS = 4  # that make calls
-FOR_UNKNOWN = 2  # of them, for paths whose device is not known
-MOST_STUCK = 16  # that wait for calls which do not come back, before unknown paths have to wait, too
+MOST_DEVICES = 16  # that are called at the same time
+MOST_FOLDERS = 16  # likewise, where the device is not known: these cannot use up the threads of the others
 PATIENCE = 5.0  # seconds until a call counts as one that does not come back
+LOOK_AGAIN = 60.0  # seconds after which an idle thread looks whether it is still wanted
 
-Place = int | str  # a device, or a path whose device is not known
+Place = int | str  # a device, or a folder whose device is not known
 
 
 class Hangs(Exception):
@@ -39,76 +39,53 @@ class _Job(Generic[T]):
         self.do = do
         self.place = place
         self.done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self.late = asyncio.Event()  # it is back, or it has taken too long, or its place does not answer
-        self.alarm: Alarm | None = None
-        self.done.add_done_callback(lambda _: self.late.set())
 
 
 class FileThreads:
     """The threads of one owner. They are daemons: one that hangs does not hold up the end of the program."""
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._known: deque[_Job[Any]] = deque()  # that wait for a thread
-        self._unknown: deque[_Job[Any]] = deque()  # with a path whose device is not known
-        self._parked: dict[Place, list[_Job[Any]]] = {}  # until that place answers again
-        self._running: set[_Job[Any]] = set()
-        self._stuck: set[_Job[Any]] = set()
-        self._stuck_at: Counter[Place] = Counter()
+        self.clock = clock
+        self._waiting: dict[Place, deque[_Job[Any]]] = {}  # by place; the place that has waited longest first
+        self._made: dict[Place, _Job[Any]] = {}  # the call that is being made now
         self._jobs: SimpleQueue[tuple[asyncio.AbstractEventLoop, _Job[Any]] | None] = SimpleQueue()
         self._idle = 0  # threads that wait for a job
+        self._is_closed = False
 
     @property
     def count(self) -> int:
         """Threads that there are."""
-        return self._idle + len(self._running) + len(self._stuck)
+        return self._idle + len(self._made)
 
     def submit(self, do: Callable[[], T], place: Place) -> _Job[T]:
         job = _Job(do, place)
-        self._add(job)
+        self._waiting.setdefault(place, deque()).append(job)
         self._start_waiting()
         return job
 
-    def _add(self, job: _Job[Any]) -> None:
-        (self._unknown if _is_unknown(job) else self._known).append(job)
-
-    def give_up(self, job: _Job[Any]) -> None:
-        """Its thread is not counted on any longer."""
-        job.late.set()
-        if job in self._running:
-            self._running.discard(job)
-            self._stuck.add(job)
-            self._stuck_at[job.place] += 1
-            self._start_waiting()
-
-    def wait_again(self, job: _Job[Any]) -> None:
-        """One that was late has as much time once more."""
-        if not job.done.done():
-            job.late.clear()
-            job.alarm = self._clock.call_later(PATIENCE, lambda: self.give_up(job))
+    def forget(self, job: _Job[Any]) -> bool:
+        """Takes back a call that nobody has begun; False if it has begun."""
+        waiting = self._waiting.get(job.place)
+        if waiting is None or job not in waiting:
+            return False
+        waiting.remove(job)
+        if not waiting:
+            del self._waiting[job.place]
+        return True
 
     def _start_waiting(self) -> None:
-        """Unknown paths never have all threads: a device that answers goes on."""
-        while self._known and self._has_room(THREADS):
-            self._start_or_park(self._known.popleft())
-        while (
-            self._unknown and self._has_room(THREADS) and sum(map(_is_unknown, self._running)) < FOR_UNKNOWN
-        ):
-            self._start_or_park(self._unknown.popleft())
+        folders = sum(isinstance(place, str) for place in self._made)
+        room = {True: MOST_FOLDERS - folders, False: MOST_DEVICES - (len(self._made) - folders)}
+        for place in [place for place in self._waiting if place not in self._made]:
+            if room[isinstance(place, str)] > 0:
+                room[isinstance(place, str)] -= 1
+                self._start(place)
 
-    def _has_room(self, most: int) -> bool:
-        return len(self._running) < most and len(self._running) + len(self._stuck) < most + MOST_STUCK
-
-    def _start_or_park(self, job: _Job[Any]) -> None:
-        if self._stuck_at[job.place] or (_is_unknown(job) and len(self._stuck) >= MOST_STUCK):
-            self._parked.setdefault(job.place, []).append(job)
-            job.late.set()
-        else:
-            self._start(job)
-
-    def _start(self, job: _Job[Any]) -> None:
-        self._running.add(job)
-        job.alarm = self._clock.call_later(PATIENCE, lambda: self.give_up(job))
+    def _start(self, place: Place) -> None:
+        waiting = self._waiting.pop(place)
+        job = self._made[place] = waiting.popleft()
+        if waiting:
+            self._waiting[place] = waiting  # behind the others
         if self._idle:
             self._idle -= 1
         else:
@@ -116,61 +93,63 @@ class FileThreads:
         self._jobs.put((asyncio.get_running_loop(), job))
 
     def _serve(self) -> None:
-        while (given := self._jobs.get()) is not None:
+        stays = True
+        while stays:
+            try:
+                given = self._jobs.get(timeout=LOOK_AGAIN)
+            except Empty:
+                stays = not self._is_closed
+                continue
+            if given is None:
+                return
             loop, job = given
             result, problem = cast("Any", None), None
             try:
                 result = job.do()
             except Exception as error:
                 problem = error
+            stays = not self._is_closed
             try:
-                loop.call_soon_threadsafe(self._over, job, result, problem)
+                loop.call_soon_threadsafe(self._over, job, result, problem, stays)
             except RuntimeError:
                 return  # the loop is closed: nobody is left to be told
 
-    def _over(self, job: _Job[Any], result: Any, problem: Exception | None) -> None:
-        if job.alarm is not None:
-            job.alarm.cancel()
-        self._running.discard(job)
-        self._idle += 1
-        if job in self._stuck:
-            self._stuck.discard(job)
-            self._stuck_at -= Counter({job.place: 1})
-            self._unpark()
-        if self._idle > THREADS:
-            self._idle -= 1
-            self._jobs.put(None)
+    def _over(self, job: _Job[Any], result: Any, problem: Exception | None, stays: bool) -> None:
+        del self._made[job.place]
         if not job.done.done():
             if problem is None:
                 job.done.set_result(result)
             else:
                 job.done.set_exception(problem)
+                job.done.exception()  # nobody may be waiting for it
+        if stays:
+            self._idle += 1
         self._start_waiting()
+        if self._is_closed:
+            self._end_idle()
 
-    def _unpark(self) -> None:
-        ready = [place for place in self._parked if not self._stuck_at[place]]
-        for place in ready:
-            for job in self._parked.pop(place):
-                self._add(job)
-
-    def close(self) -> None:
+    def _end_idle(self) -> None:
         for _ in range(self._idle):
             self._jobs.put(None)
         self._idle = 0
 
-
-def _is_unknown(job: _Job[Any]) -> bool:
-    return isinstance(job.place, str)
+    def close(self) -> None:
+        """Calls that wait are still made: they close files."""
+        self._is_closed = True
+        self._end_idle()
 
 
 class FileCalls:
     """The calls of one watch, one after the other."""
 
     def __init__(self, path: str, threads: FileThreads) -> None:
-        self.place: Place = path  # a call that learns the device says so here
+        self.place: Place = os.path.dirname(path)  # a call that learns the device says so here
+        self.was_late = False  # the last result: it was given up on before it came
         self._path = path
         self._threads = threads
         self._pending: _Job[Any] | None = None
+        self._is_late = False  # the pending one
+        self._has_answered = False
 
     async def make(self, do: Callable[[], T]) -> T:
         """Its result; of the call before, if that one was not back in time.
@@ -181,22 +160,33 @@ class FileCalls:
         job = self._pending
         if job is None:
             job = self._pending = self._threads.submit(do, self.place)
-        else:
-            self._threads.wait_again(job)
-        try:
-            await job.late.wait()
-        except asyncio.CancelledError:
-            self._threads.give_up(job)
-            raise
+        await self._wait(job)
         if not job.done.done():
+            self._is_late = True
             raise Hangs(self._path)
         self._pending = None
+        self.was_late, self._is_late, self._has_answered = self._is_late, False, True
         return job.done.result()
 
+    async def _wait(self, job: _Job[Any]) -> None:
+        over = asyncio.Event()
+        alarm = self._threads.clock.call_later(PATIENCE, over.set)
+        job.done.add_done_callback(lambda _: over.set())
+        try:
+            await over.wait()
+        finally:
+            alarm.cancel()
+
+    def when_back(self, then: Callable[[], object]) -> None:
+        """Calls it once the call that hangs is back."""
+        if self._pending is not None:
+            self._pending.done.add_done_callback(lambda _: then())
+
     def close(self, then: Callable[[], object]) -> None:
-        """`then` is called once the last call is back, as one more of them."""
+        """`then` is called once the last call is back, as one more of them; not if none was ever made, which
+        leaves nothing to close."""
         job = self._pending
-        if job is None or job.done.done():
+        if job is not None and not job.done.done() and not self._threads.forget(job):
+            job.done.add_done_callback(lambda _: self._threads.submit(then, job.place))
+        elif self._has_answered:
             self._threads.submit(then, self.place)
-        else:
-            job.done.add_done_callback(lambda _: self._threads.submit(then, self.place))

@@ -29,6 +29,7 @@ class Look(NamedTuple):
     over: str = ""  # why there is nothing more to watch
     failed: bool = False  # it could not be looked at: the next look comes later
     trouble: str = ""  # told once, until a look goes well: nothing is known of the state
+    late: bool = False  # it was given up on before it came
 
 
 class StateSource(Protocol):
@@ -119,7 +120,8 @@ class StateWatch:
             is_last = self._times.is_due  # what is there at the deadline is still looked at
             self._times.wake.clear()
             look = await self._source.look(self.findings.cursor.state)
-            await self.findings.say_trouble(look.trouble)
+            if look.trouble or not look.late:  # a file system that is slow for each look is told of once
+                await self.findings.say_trouble(look.trouble)
             if not look.trouble and (ended := await self._judge(look)) is not None:
                 return ended
             if look.over or is_last:

@@ -134,9 +134,6 @@ FROM ended_counts AS c WHERE c.hidden = 0 AND c.tasks > 0;
 SELECT status, run > 1, agent, count(*), count(duration), sum(duration), max(duration), min(duration)
 FROM tasks WHERE thread = ? AND hidden = 0 GROUP BY status, run > 1, agent;
 
--- name: place_of_task
-SELECT seq FROM tasks WHERE id = ?;
-
 -- name: task_from_place
 SELECT seq, body FROM tasks WHERE seq >= ? ORDER BY seq LIMIT 1;
 

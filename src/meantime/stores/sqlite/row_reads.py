@@ -25,7 +25,7 @@ class RowReads(ABC):
     def _rows(self, sql: str, *values: Any) -> list[Any]: ...
 
     async def place(self, id: str) -> int | None:
-        found = self._rows(SQL["place_of_task"], id)
+        found = self._rows(SQL["task_at"], id)
         return found[0][0] if found else None
 
     def _placed(self, query: Query) -> Query:

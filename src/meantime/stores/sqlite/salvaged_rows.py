@@ -88,8 +88,11 @@ class Salvaged:
         self._keep("events", reader.in_order("events"))
 
     def _keep(self, table: str, rows: Iterator[Row]) -> None:
-        for row in rows:
-            if _is_garbled(row) or _PROBLEMS[table](row):
+        for row in map(_without_garbled_turn, rows):
+            if _is_garbled(row):
+                self.is_whole = False
+                continue
+            if _PROBLEMS[table](row):
                 continue  # it makes no sense: what it says must not come back
             self.rows[table].setdefault(tuple(row[name] for name in KEYS[table]), row)
 
@@ -112,6 +115,16 @@ def _is_garbled(row: Row) -> bool:
     """Whether a text of it is not UTF-8. Such a text was read leniently, and no statement takes it back."""
     texts = (value for value in row.values() if isinstance(value, str))
     return any("\ud800" <= letter <= "\udfff" for text in texts if not text.isascii() for letter in text)
+
+
+def _without_garbled_turn(row: Row) -> Row:
+    """A notice without its delimiter gets another one, and without its turn it was not delivered: neither
+    says what happened."""
+    if _is_garbled({"nonce": row.get("nonce")}):
+        row = {name: value for name, value in row.items() if name != "nonce"}
+    if _is_garbled({"turn": row.get("turn")}):
+        row = {**row, "turn": None} | ({"state": "unread"} if row.get("state") == "leased" else {})
+    return row
 
 
 _NOTICE = ("thread", "number", "kind", "source", "run", "seq", "at", "sum", "body")
