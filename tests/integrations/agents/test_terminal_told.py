@@ -71,6 +71,7 @@ def test_an_agent_talks_on_while_the_work_runs_and_is_told_afterwards(scene: Sce
     assert len(scene.asked(prompt)) == 2 + 1 + scene.cost + 1
 
 
+@pytest.mark.every_agent
 def test_an_idle_agent_that_cannot_be_woken_keeps_its_notice_for_the_next_prompt(scene: Scene):
     """Neither Gemini CLI nor goose has a way to give a prompt to a session that is open on a terminal."""
     if scene.host.wakes:
