@@ -26,6 +26,7 @@ class ScriptedAPI:
         self.models: list[str] = []
         self.closed = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.socket.settimeout(1.0)  # a client may be killed between its connect and our accept
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         serve = partial(self._server.serve_forever, poll_interval=0.01)  # so soon it can be closed

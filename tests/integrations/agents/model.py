@@ -67,6 +67,8 @@ class Model:
         self.closed = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler(self))
         self._server.daemon_threads = True
+        # A client that is killed between its connect and our accept would hold up the server, and its close.
+        self._server.socket.settimeout(1.0)
         self._lock = threading.Lock()
         # By script and step: an agent that tries again may say its prompt again, or not.
         self._refused: Counter[tuple[str, int]] = Counter()

@@ -22,6 +22,7 @@ class Server:
         self.lock = threading.Lock()
         self.over = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.socket.settimeout(1.0)  # a client may be killed between its connect and our accept
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
