@@ -37,6 +37,13 @@ def test_a_title_that_was_seen_twice_says_more_than_its_agent():
     assert known.usual(make_task(work=Work("agent", "release"))) is None
 
 
+def test_nobody_knows_how_long_a_watch_takes():
+    watch = Work("watch", "port 80")
+    known = learned(ended(1, watch, description="port"), ended(2, watch, meta={"tool": "t", "like": "x"}))
+    assert known.usual(make_task(work=watch, description="port")) is None
+    assert len(known) == 0
+
+
 def test_commands_are_alike_by_their_head_and_not_all_together():
     known = learned(
         ended(30, Work("shell", "", {"command": ["npm", "install", "a"]})),

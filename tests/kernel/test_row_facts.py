@@ -103,6 +103,10 @@ def test_work_that_never_reports_is_silent_only_once_it_takes_longer_than_usual(
     assert silent_after(make_task(), NOTHING) == 60.0
 
 
+def test_a_watch_that_finds_nothing_is_never_silent():
+    assert silent_after(make_task(work=Work("watch", "port 80")), RowFacts(id="t", usual_ms=5)) == 0.0
+
+
 @pytest.mark.parametrize(
     ("outcome", "line"),
     [

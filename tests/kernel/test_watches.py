@@ -59,6 +59,14 @@ def test_an_order_is_stored_and_read_back():
         ({"port": True}, "not a port"),
         ({"url": "ftp://host"}, "not an http"),
         ({"url": "http://a b"}, "not an http"),
+        ({"url": "http://[bad"}, "not an http"),
+        ({"url": "http://host:x/"}, "not an http"),
+        ({"url": "http://host:99999/"}, "not an http"),
+        ({"url": "http://host:0/"}, "not an http"),
+        ({"url": "http://:80/"}, "not an http"),
+        ({"url": "https:///path"}, "not an http"),
+        ({"file": "/x", "new": True}, "new is for the lines of a file"),
+        ({"file": "/x", "context": 1}, "context is for the lines of a file"),
         ({"command": ""}, "empty"),
         ({"command": []}, "empty"),
         ({"command": [1]}, "must hold str"),
@@ -71,6 +79,15 @@ def test_an_order_is_stored_and_read_back():
 def test_what_cannot_be_watched_is_refused_in_words(given: dict[str, Any], words: str):
     with pytest.raises(InvalidInput, match=words):
         Watch(**given)
+
+
+@pytest.mark.parametrize("rest", ["host/", "host:x/", "[bad"])
+def test_a_password_in_an_address_is_refused_and_not_repeated(rest: str):
+    with pytest.raises(InvalidInput, match="sends no login") as refused:
+        Watch(url=f"http://user:secret@{rest}")
+    assert "secret" not in str(refused.value)
+    assert Watch(url="http://host/@me?mail=a@b").spec.of == "http://host/@me?mail=a@b"
+    assert Watch(file="/x", until="READY", new=True, context=1).spec.new
 
 
 def test_a_port_alone_is_of_this_machine():

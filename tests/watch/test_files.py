@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from meantime import InvalidInput, LedgerError, Meantime, NoticeRate, Settings, Thread, Watch
 from meantime.kernel.event_notices import Events
 from meantime.kernel.model import Json, Task
+from meantime.runners.watch import followed_file
 from meantime.runtime.watched_work import WatchedWork
 from meantime.system.platform import FolderEvents
 
@@ -129,11 +131,58 @@ async def test_a_folder_of_very_many_files_is_compared_as_a_whole(thread: Thread
 
 async def test_a_path_that_has_no_lines_is_waited_for(thread: Thread, tmp_path: Path):
     place = tmp_path / "later"
-    watch = await thread.start(Watch(file=place, match="ERROR"))
     os.mkfifo(place)
+    watch = await thread.start(Watch(file=place, match="ERROR", new=True, every=0.1))
+    trouble = f"{place} is not a regular file, so it has no lines to follow."
+    assert await told(thread, watch.id, 1) == [("event", trouble)]
     place.unlink()
     place.write_text("ERROR at last\n")
     assert await told(thread, watch.id, 1) == [("event", "ERROR at last")]
+
+
+@pytest.mark.parametrize("new", [False, True])
+async def test_a_file_that_cannot_be_read_for_a_while_is_told_once_and_read_later(
+    thread: Thread, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new: bool
+):
+    log, pread, tries = tmp_path / "app.log", os.pread, 0
+    log.write_text("ok\n")
+
+    def broken(fd: int, size: int, at: int) -> bytes:
+        nonlocal tries
+        tries += 1
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(followed_file.os, "pread", broken)
+    watch = await thread.start(Watch(file=log, match="ERROR", new=new, every=0.1))
+    trouble = f"{log} cannot be looked at: {os.strerror(errno.EIO)}."
+    assert await told(thread, watch.id, 1) == [("event", trouble)]
+    seen = tries
+    async with asyncio.timeout(PATIENCE):
+        while tries < seen + 6:  # noqa: ASYNC110  it looks again, more than once
+            await asyncio.sleep(0.01)
+    monkeypatch.setattr(followed_file.os, "pread", pread)
+    with log.open("a") as file:
+        file.write("ERROR 1\n")
+    assert await told(thread, watch.id, 1) == [("event", "ERROR 1")]
+
+
+async def test_until_alone_follows_the_lines_of_a_file(thread: Thread, tmp_path: Path):
+    log = tmp_path / "app.log"
+    log.write_text("starting\n")
+    watch = await thread.start(Watch(file=log, until="READY", every=0.1))
+    with log.open("a") as file:
+        file.write("READY to serve\n")
+    assert await told(thread, watch.id, 1) == [("ending", "nothing matched until READY\nREADY to serve")]
+
+
+async def test_a_name_forges_no_line_of_a_notice(thread: Thread, tmp_path: Path):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    watch = await thread.start(Watch(file=folder, every=0.1))
+    await first_look(thread, watch.id)
+    (folder / "a\n- b\x1b[1m\u2028c").touch()
+    expected = f"{folder} changed\n+ a\\n- b\\x1b[1m\\u2028c"
+    assert await told(thread, watch.id, 1) == [("event", expected)]
 
 
 async def test_a_file_that_can_never_be_there_is_refused(thread: Thread):

@@ -26,7 +26,8 @@ from meantime import (
     Watch,
 )
 from meantime.kernel.watches import cursor_of
-from meantime.runners.watch import network_states, process_states
+from meantime.runners.watch import network_states, process_states, state_watch
+from meantime.runners.watch.expressions import expression
 
 from .told import PATIENCE, first_look, told
 
@@ -66,6 +67,16 @@ async def test_a_port_that_opens_is_told_even_if_it_was_open_before(thread: Thre
     await first_look(thread, watch.id)
     listening = await asyncio.start_server(lambda r, w: None, "127.0.0.1", port)
     assert await told(thread, watch.id, 1) == [("event", "closed → open")]
+    listening.close()
+
+
+async def test_a_port_is_watched_without_re2(thread: Thread, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "re2", None)
+    expression.cache_clear()
+    listening = await asyncio.start_server(lambda r, w: None, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    watch = await thread.start(Watch(port=port, once=True))
+    assert await told(thread, watch.id, 1) == [("ending", "matched once\nopen")]
     listening.close()
 
 
@@ -197,6 +208,27 @@ async def test_a_polled_command_that_never_ends_is_stopped_and_never_runs_twice(
             os.kill(int(pid), 0)
 
 
+async def test_a_polled_command_that_ignores_signals_does_not_outlive_the_deadline(
+    thread: Thread, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(state_watch, "STOPPING", 0.1)
+    pids = tmp_path / "pids"
+    command = f"trap '' TERM INT; echo $$ >> {pids}; sleep 1001"
+    watch = await thread.start(Watch(command=command, deadline=1.0))
+    assert await told(thread, watch.id, 1) == [("ending", "nothing matched until the deadline")]
+    for pid in pids.read_text().split():
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid), 0)
+
+
+async def test_a_deadline_of_nothing_runs_a_command_once_and_to_its_end(thread: Thread, tmp_path: Path):
+    looks = tmp_path / "looks"
+    command = f"echo begun >> {looks}; sleep 0.1; echo ended >> {looks}"
+    watch = await thread.start(Watch(command=command, match="never", deadline=0))
+    assert await told(thread, watch.id, 1) == [("ending", "nothing matched until the deadline")]
+    assert looks.read_text() == "begun\nended\n"
+
+
 async def test_a_command_that_cannot_be_started_is_told_as_failed(thread: Thread):
     watch = await thread.start(Watch(command=["/no/such/program"], match=".", once=True))
     ((_, text),) = await told(thread, watch.id, 1)
@@ -215,6 +247,7 @@ async def test_a_command_without_its_folder_is_refused_and_later_fails_the_watch
     folder.rmdir()
     ((kind, text),) = await told(thread, watch.id, 1)
     assert (kind, f"The folder {folder} is not there any more" in text) == ("ending", True), text
+    assert "NotFound" not in text
     assert (await thread.get(watch.id)).status is Status.FAILED
 
 

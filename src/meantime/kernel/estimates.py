@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from .lifecycle import Status
+from .limits import WATCH
 from .model import Task
 
 KEPT = 20  # durations that count, of work that is alike
@@ -107,8 +108,11 @@ class _Durations:
 
 
 def keys(task: Task) -> Iterable[Key]:
-    """The descriptions of a task, narrowest first."""
+    """The descriptions of a task, narrowest first. A watch has none: how long it takes depends on what it
+    waits for."""
     kind, name = task.work.kind, task.work.name
+    if kind == WATCH:
+        return
     tool, like = task.meta.get("tool"), task.meta.get("like")
     if isinstance(tool, str) and isinstance(like, str):
         yield tool_key(tool, like)

@@ -62,7 +62,10 @@ def last_event_at(task: Task, facts: RowFacts) -> float:
 
 def silent_after(task: Task, facts: RowFacts) -> float:
     """Seconds after its last event from which on a running task is called silent. Work that has not reported
-    anything yet may never do so: it is silent only once it takes longer than usual."""
+    anything yet may never do so: it is silent only once it takes longer than usual. 0: it never is, such as a
+    watch, which says nothing as long as it finds nothing."""
+    if task.work.kind == WATCH:
+        return 0.0
     seconds = SILENT.get(task.work.kind, SILENT_OTHERWISE)
     reports = task.progress is not None or facts.said_at is not None
     return seconds if reports or facts.usual_ms is None else max(seconds, facts.usual_ms / 1_000)

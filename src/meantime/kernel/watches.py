@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Annotated, Any, cast
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -102,7 +103,7 @@ class Watch:
 
     log: a task: each line of its output that `match` fits is told.
     file: a file or a folder: told when it appears, changes or goes. With `match`, each line of the file
-        that it fits; of a folder, only entries whose name it fits.
+        that it fits; of a folder, only entries whose name it fits. With `until`, too, lines are searched.
     port: a port of this machine, or "host:port": "open" or "closed".
     url: an http or https address: its status. With `value`, a value of its JSON, such as "jobs.0.state".
     command: a command that is run again and again; a text goes to /bin/sh. Its exit code and its output.
@@ -206,6 +207,13 @@ def _fitting(spec: WatchSpec) -> WatchSpec:
             raise InvalidInput(
                 f"{name} is not for a {spec.source}.", hint=f"It is for: {', '.join(sources)}."
             )
+    if spec.source == "file" and not spec.match and not spec.until:
+        for name in ("new", "context"):
+            if getattr(spec, name):
+                raise InvalidInput(
+                    f"{name} is for the lines of a file, which match or until asks for.",
+                    hint='Say which lines are told: match=r"ERROR|panic".',
+                )
     return spec
 
 
@@ -245,8 +253,18 @@ def _port(value: object, name: str) -> str:
 
 def _url(value: object, name: str) -> str:
     text = check_text(value, name, 4_000)
-    if not text.startswith(("http://", "https://")) or any(sign <= " " for sign in text):
-        raise InvalidInput(f"{name}={shown(text)} is not an http or https address.")
+    try:
+        found = urlsplit(text)
+        has_login, host, port = "@" in found.netloc, found.hostname, found.port
+    except ValueError:  # brackets or a port that mean nothing
+        has_login, host, port = "@" in text, None, None
+    if has_login:  # what is watched is stored and told: a password must not be in it, nor in this text
+        raise InvalidInput("A watch sends no login: use a command, such as curl.")
+    is_http = text.startswith(("http://", "https://")) and not any(sign <= " " for sign in text)
+    if not is_http or not host or port == 0:
+        raise InvalidInput(
+            f"{name}={shown(text)} is not an http or https address.", hint='Write "http://host:8080/path".'
+        )
     return text
 
 

@@ -71,6 +71,16 @@ class Expression:
         return found
 
 
+class Exactly:
+    """A text that is compared as a whole, for which RE2 is not needed."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def fits(self, text: str) -> bool:
+        return text == self.text
+
+
 @lru_cache(KEPT)
 def expression(text: str, name: str = "match") -> Expression:
     """Raises InvalidInput for one that RE2 does not know, and where RE2 is not installed."""

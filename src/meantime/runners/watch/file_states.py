@@ -16,7 +16,7 @@ from meantime.system.platform import FolderEvents
 from .expressions import Expression, expression
 from .file_threads import FileCalls, FileThreads, Hangs
 from .findings import Findings
-from .followed_file import FollowedFile, device_of
+from .followed_file import FollowedFile, Unreadable, device_of
 from .log_scan import DEADLINE, LogWatch
 from .state_watch import Look, LookTimes, RunningWatch, StateWatch
 
@@ -138,10 +138,15 @@ def _plain(name: str) -> str:
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
+def _shown(name: str) -> str:
+    """With what is not a visible sign escaped: an end of line in a name would forge a line of a notice."""
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in name)
+
+
 def _difference(path: str, was: dict[str, Any], now: dict[str, Any]) -> str:
-    new = [f"+ {name}" for name in now if name not in was and name != "/"]
-    gone = [f"- {name}" for name in was if name not in now and name not in ("/", "")]
-    other = [f"~ {name}" for name in now if name in was and was[name] != now[name] and name != "/"]
+    new = [f"+ {_shown(name)}" for name in now if name not in was and name != "/"]
+    gone = [f"- {_shown(name)}" for name in was if name not in now and name not in ("/", "")]
+    other = [f"~ {_shown(name)}" for name in now if name in was and was[name] != now[name] and name != "/"]
     every = [*new, *gone, *other]
     more = [f"and {len(every) - MOST_NAMED} more"] if len(every) > MOST_NAMED else []
     head = f"{path} appeared" if not was else f"{path} changed"
@@ -160,7 +165,8 @@ class _FileLooks:
         self.is_due = False
         self._findings = findings
 
-    async def make(self, do: Callable[[], T]) -> T:
+    async def make(self, do: Callable[[], T], *, is_look: bool = True) -> T:
+        """`is_look`: if it goes well, what is watched can be looked at."""
         while True:
             try:
                 result = await self.calls.make(do)
@@ -169,7 +175,9 @@ class _FileLooks:
                 if self.is_due:
                     raise _Expired from None
             else:
-                if not self.calls.was_late:  # a file system that is slow for each call is told of once
+                if (
+                    is_look and not self.calls.was_late
+                ):  # a file system that is slow for each call is told of once
                     await self._findings.say_trouble("")
                 return result
 
@@ -186,16 +194,20 @@ class FileLines:
         self._file = FollowedFile(cast("str", findings.spec.of))
         self._searched: tuple[int, Json] | None = None  # how far, and in which file
         self._history: list[bytes] = []
+        self._has_begun = False
 
     async def ending(self) -> tuple[str, str]:
         if self._watch.over.done():
             return self._watch.over.result()
-        await self._begin()
         while True:
             is_last = self._times.is_due
             self._times.wake.clear()
-            rest = await self._looks.make(self._listener.renew)
-            await self._follow()
+            rest = await self._looks.make(self._listener.renew, is_look=False)
+            try:
+                await self._begin()
+                await self._follow()
+            except Unreadable as problem:
+                await self.findings.say_trouble(str(problem))
             if self._watch.over.done():
                 return self._watch.over.result()
             if is_last:
@@ -203,9 +215,12 @@ class FileLines:
             await self._times.pause(self.findings.spec.every or rest)
 
     async def _begin(self) -> None:
+        if self._has_begun:
+            return
         cursor = self.findings.cursor
         at_end = self.findings.spec.new and cursor.state is None  # nobody has begun it
         begin = await self._looks.make(lambda: self._file.begin(cursor.at, cursor.state, at_end=at_end))
+        self._has_begun = True
         self._learn_device()
         if at_end:  # a file that is not there yet is new as a whole, for a later owner as well
             at, state = begin or (0, [])
@@ -268,11 +283,12 @@ class FileWatch:
 
     async def _of_its_kind(self) -> RunningWatch:
         path, match, clock = self._path, self.findings.spec.match, self._clock
-        if match and not path.endswith("/") and not await self._looks.make(lambda: os.path.isdir(path)):
+        has_lines = bool(match or self.findings.spec.until) and not path.endswith("/")
+        if has_lines and not await self._looks.make(lambda: os.path.isdir(path), is_look=False):
             return FileLines(self.findings, self._events, self._looks, clock)
         names = expression(match) if match else None
         state = FileState(path, names, self._events, self._calls, clock)
-        return StateWatch(self.findings, state, clock, match="")
+        return StateWatch(self.findings, state, clock, match="", is_quick=True)
 
     def expire(self) -> None:
         self._looks.is_due = True

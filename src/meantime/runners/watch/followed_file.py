@@ -26,6 +26,17 @@ class Lines(NamedTuple):
     more: bool  # there may be more at once
 
 
+class Unreadable(Exception):
+    """It is there and cannot be read, which may pass."""
+
+
+class NoLines(Unreadable):
+    """It is not a file that has lines, such as a pipe or a folder."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} is not a regular file, so it has no lines to follow.")
+
+
 class FollowedFile:
     def __init__(self, path: str) -> None:
         self._path = path
@@ -38,8 +49,16 @@ class FollowedFile:
 
     def begin(self, at: int, state: Json, *, at_end: bool) -> tuple[int, list[int]] | None:
         """A file that is there is searched from the cursor, if that is of this file, otherwise from its
-        beginning; or from its end, and then this is where that is."""
-        if not self._find():
+        beginning; or from its end, and then this is where that is. A path without lines counts as
+        one that is not there.
+
+        Raises:
+            Unreadable: Call again.
+        """
+        try:
+            if not self._find():
+                return None
+        except NoLines:
             return None
         if at_end:
             at = os.fstat(self._fd).st_size
@@ -54,7 +73,18 @@ class FollowedFile:
 
         Raises:
             PermissionError: It may not be read: nobody would ever be told of anything.
+            Unreadable: Call again.
         """
+        try:
+            return self._next()
+        except PermissionError:
+            raise
+        except OSError as problem:
+            if self._is_replaced():
+                self.close()
+            raise _unreadable(self._path, problem) from None
+
+    def _next(self) -> Lines:
         if self._fd < 0 and not self._find():
             return Lines(b"", 0, [], more=False)
         if self._is_at_rest and self._mark != self._mark_at(self._lines.at):
@@ -84,16 +114,17 @@ class FollowedFile:
         return found is not None and self._open(found)
 
     def _open(self, file: list[int]) -> bool:
-        """A path that is not a file, such as a pipe or a folder, has no lines."""
         try:
             self._fd = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except PermissionError:
             raise
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
+        except OSError as problem:
+            raise _unreadable(self._path, problem) from None
         if not stat.S_ISREG(os.fstat(self._fd).st_mode):
             self.close()
-            return False
+            raise NoLines(self._path)
         self._file = file
         self._go_to(0)
         return True
@@ -117,6 +148,10 @@ class FollowedFile:
             self._fd = -1
 
 
+def _unreadable(path: str, problem: OSError) -> Unreadable:
+    return Unreadable(f"{path} cannot be looked at: {problem.strerror or problem}.")
+
+
 def device_of(path: str) -> int | None:
     """The device of a file that is not there: where it would be."""
     try:
@@ -128,6 +163,8 @@ def device_of(path: str) -> int | None:
 def _identity(path: str) -> list[int] | None:
     try:
         found = os.stat(path)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as problem:
+        raise _unreadable(path, problem) from None
     return [found.st_dev, found.st_ino]

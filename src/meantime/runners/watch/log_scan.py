@@ -42,7 +42,7 @@ class LogWatch:
         self.at = findings.cursor.at  # what was searched, which may not be kept yet
         self.is_due = False
         self._until = expression(findings.spec.until, "until") if findings.spec.until else None
-        self._match = expression(findings.spec.match)
+        self._match = expression(findings.spec.match) if findings.spec.match else None
         self._stops_at: int | None = None
         if findings.cursor.last is not None:  # an owner before us found it, and could not write the ending
             self._end_until(findings.cursor.last)
@@ -79,7 +79,7 @@ class LogWatch:
     async def search(self, block: bytes, history: list[bytes], searched: int, state: Json = None) -> None:
         """Tells of the lines that fit. A line that ends the watch is told by its ending."""
         spec = self.findings.spec
-        found = self._match.lines(block)
+        found = self._match.lines(block) if self._match is not None else []
         last = self._until.lines(block)[:1] if self._until is not None else []
         if last:
             found = [place for place in found if place.begin < last[0].begin]

@@ -60,7 +60,7 @@ class UrlState:
                 status, body = await self._get(with_body=self._value is not None)
         except (OSError, ValueError, TimeoutError, asyncio.IncompleteReadError, EOFError) as problem:
             why = "no end in time" if isinstance(problem, TimeoutError) else one_line(str(problem))
-            return Look("no answer", changed(was, "no answer", why), "no answer", failed=True)
+            return Look("no answer", changed(was, "no answer", why), "no answer")
         state = status if self._value is None else _value_at(body, self._value)
         return Look(state, changed(was, state), state)
 

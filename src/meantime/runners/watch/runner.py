@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
-from meantime.kernel.errors import InvalidInput, LimitReached, NotFound
-from meantime.kernel.model import Task
+from meantime.kernel.errors import InvalidInput, LimitReached, MeantimeError, NotFound
+from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import Jsonable
 from meantime.kernel.watches import KIND, spec_of, summary_of
@@ -95,6 +95,11 @@ class WatchRunner:
                 return Report(detached=True)  # we leave it to the next owner
             context.emit("matches", looking.findings.cursor.matches)
             return Report(stopped=True, partial=summary_of(looking.findings.cursor))
+        except MeantimeError as problem:
+            return Report(error=Failed(str(problem), problem.code))
+        except OSError as problem:
+            why = f"{looking.findings.spec.of} cannot be looked at: {problem.strerror or problem}."
+            return Report(error=Failed(why, type(problem).__name__))
         finally:
             if deadline is not None:
                 deadline.cancel()
@@ -136,7 +141,11 @@ class WatchRunner:
         deadline = looking.findings.spec.deadline
         if deadline is None:
             return None
-        return self._clock.call_later(max(0.0, deadline - self.age(task)), looking.expire)
+        left = deadline - self.age(task)
+        if left <= 0:  # before its first look, which is then its only one
+            looking.expire()
+            return None
+        return self._clock.call_later(left, looking.expire)
 
     def _scan(self, id: str, stream: str) -> LogScan:
         key = (id, stream)

@@ -9,15 +9,17 @@ from typing import NamedTuple, Protocol
 from meantime.kernel.event_notices import one
 from meantime.kernel.model import Json
 from meantime.kernel.watches import counted
-from meantime.ports.clock import Clock
+from meantime.ports.clock import Clock, sleep
 
-from .expressions import expression
+from .expressions import Exactly, Expression, expression
 from .findings import Findings
 from .log_scan import DEADLINE
 
 JITTER = 0.1  # of the time between two looks: watches that began together do not look together for ever
-WANTED = {"port": "^open$"}  # what is told where no `match` says it
-BACK_OFF, LONGEST = 2.0, 300.0  # between looks that fail, and seconds at the most
+WANTED = {"port": Exactly("open")}  # what is told where no `match` says it
+BACK_OFF, MOST_TIMES, LONGEST = 2.0, 3.0, 60.0  # between looks that fail: times `every`, and seconds, at most
+LAST_LOOK = 5.0  # seconds of the look that is made at the deadline, if there was one before
+STOPPING, FORCED = 2.0, 5.0  # seconds that a look may take to stop, and then those that it may be forced
 
 
 class Look(NamedTuple):
@@ -72,21 +74,25 @@ class LookTimes:
 
     def __init__(self, clock: Clock, every: float | None) -> None:
         self.wake = asyncio.Event()
-        self.is_due = False
+        self.due = asyncio.Event()  # the deadline has come
         self._rested = asyncio.Event()
         self._clock = clock
         self._every = every or 0.0
 
+    @property
+    def is_due(self) -> bool:
+        return self.due.is_set()
+
     async def pause(self, seconds: float) -> None:
         """Until it is woken, or so long; then until `every` is over. A deadline waits for neither."""
         began = self._clock.monotonic()
-        await self._until(self.wake, seconds)
+        await self.until(self.wake, seconds)
         left = began + self._every - self._clock.monotonic()
         if left > 0 and not self.is_due:
             self._rested.clear()
-            await self._until(self._rested, left)
+            await self.until(self._rested, left)
 
-    async def _until(self, event: asyncio.Event, seconds: float) -> None:
+    async def until(self, event: asyncio.Event, seconds: float) -> None:
         alarm = self._clock.call_later(seconds, event.set)
         try:
             await event.wait()
@@ -95,31 +101,42 @@ class LookTimes:
 
     def expire(self) -> None:
         """The deadline has come."""
-        self.is_due = True
+        self.due.set()
         self.wake.set()
         self._rested.set()
 
 
 class StateWatch:
     def __init__(
-        self, findings: Findings, source: StateSource, clock: Clock, match: str | None = None
+        self,
+        findings: Findings,
+        source: StateSource,
+        clock: Clock,
+        match: str | None = None,
+        *,
+        is_quick: bool = False,
     ) -> None:
-        """`match`: in place of the watch's own, where that is for something else than the state."""
+        """`match`: in place of the watch's own, where that is for something else than the state. `is_quick`:
+        a look ends soon, and says what it could not look at, so a deadline waits for it."""
         spec = findings.spec
         self.findings = findings
         self._source = source
-        wanted = (spec.match if match is None else match) or WANTED.get(spec.source, "")
-        self._match = expression(wanted) if wanted else None
+        self._clock = clock
+        self._is_quick = is_quick
+        wanted = spec.match if match is None else match
+        self._match: Expression | Exactly | None = expression(wanted) if wanted else WANTED.get(spec.source)
         self._until = expression(spec.until, "until") if spec.until else None
         self._times = LookTimes(clock, spec.every)
 
     async def ending(self) -> tuple[str, str]:
         self._source.listen(self._times.wake)
-        wait = 0.0
+        wait, is_first = 0.0, True
         while True:
-            is_last = self._times.is_due  # what is there at the deadline is still looked at
             self._times.wake.clear()
-            look = await self._source.look(self.findings.cursor.state)
+            look = await self._look(is_first=is_first)
+            is_first, is_last = False, self._times.is_due
+            if look is None:
+                return DEADLINE, ""
             if look.trouble or not look.late:  # a file system that is slow for each look is told of once
                 await self.findings.say_trouble(look.trouble)
             if not look.trouble and (ended := await self._judge(look)) is not None:
@@ -127,8 +144,45 @@ class StateWatch:
             if look.over or is_last:
                 return look.over or DEADLINE, ""
             every = self._every()
-            wait = min(max(LONGEST, every), max(every, wait * BACK_OFF)) if look.failed else every
+            most = max(every, min(LONGEST, MOST_TIMES * every))
+            wait = min(most, max(every, wait * BACK_OFF)) if look.failed else every
             await self._times.pause(wait * (1 + JITTER * (2 * random.random() - 1)))
+
+    async def _look(self, *, is_first: bool) -> Look | None:
+        """None: the deadline came before the look was over. A last look is made at
+        the deadline: if it is the first one, it takes as long as it likes."""
+        look = self._source.look(self.findings.cursor.state)
+        if self._is_quick or (is_first and self._times.is_due):
+            return await look
+        given_up = sleep(self._clock, LAST_LOOK) if self._times.is_due else self._times.due.wait()
+        looking, giving_up = asyncio.ensure_future(look), asyncio.ensure_future(given_up)
+        try:
+            await asyncio.wait({looking, giving_up}, return_when=asyncio.FIRST_COMPLETED)
+            return looking.result() if looking.done() else None
+        finally:
+            giving_up.cancel()
+            await self._stop(looking)
+
+    async def _stop(self, looking: asyncio.Future[Look]) -> None:
+        """The first request stops a command that a look runs, the second one forces it."""
+        over = asyncio.Event()
+
+        def end(_: object) -> None:
+            over.set()
+            if not looking.cancelled():
+                looking.exception()  # nobody may be waiting for it any more
+
+        looking.add_done_callback(end)
+        for seconds in (STOPPING, FORCED):
+            if looking.done():
+                return
+            looking.cancel()
+            over.clear()
+            try:
+                await self._times.until(over, seconds)
+            except asyncio.CancelledError:
+                looking.cancel()
+                raise
 
     def _every(self) -> float:
         asked, own = self.findings.spec.every, self._source.every

@@ -48,7 +48,9 @@ class Row(Answer):
     started_at: Time
     ended_at: Time
     last_event_at: Annotated[Time, described("A change, its progress, or its output.")]
-    silent_after_ms: Annotated[Count, described("A running task without an event for so long is silent.")]
+    silent_after_ms: Annotated[
+        Count, described("A running task without an event for so long is silent; 0: never.")
+    ]
     timeout_at: Time
     usual_ms: Annotated[int | None, described("How long such work usually takes; null if not known yet.")]
     usual_runs: Annotated[Count, described("How many runs `usualMs` is learned from.")]
