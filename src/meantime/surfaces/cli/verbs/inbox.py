@@ -37,7 +37,7 @@ def command(thread: str | None, verbose: bool, as_json: bool) -> None:
         line = "  ".join(part for part in _parts(notice, state) if part)
         echo(f"{notice['number']}.  {task_format.short(notice['taskId'])}  {line}")
         if verbose:
-            text = plain_lines(notice.get("text") or "").strip()
+            text = plain_lines(notice.get("text") or "").rstrip().strip("\n")
             echo("".join(f"    {line}\n" for line in text.splitlines()), nl=False)
 
 
