@@ -13,6 +13,7 @@ from meantime.kernel.due_times import FARTHEST
 from meantime.surfaces.cli import task_search
 from meantime.surfaces.cli.output_sinks import Copy, Harmless
 from meantime.surfaces.cli.parameter_types import DELAY, DURATION
+from meantime.surfaces.cli.verbs import inbox
 from meantime.surfaces.terminal import task_format
 from meantime.surfaces.terminal.errors import USAGE, CliError
 from meantime.surfaces.terminal.exit_code import own_code, worst
@@ -133,6 +134,12 @@ def test_a_duration_that_is_too_long_is_one():
     assert DELAY.read(f"{FARTHEST:.0f}") == FARTHEST
     with pytest.raises(ValueError, match=r"'99999d' is too long: ten years are the most\."):
         DELAY.read("99999d")
+
+
+@pytest.mark.parametrize(("late", "said"), [(0.0, []), (7_500.0, ["(2h05 late)"])])
+def test_the_inbox_says_how_late_a_reminder_came(late: float, said: list[str]):
+    notice = {"task": None, "kind": "alarm", "text": "look at it", "events": 1, "late": late}
+    assert [part for part in inbox._parts(notice, "") if part] == ["alarm", "look at it", *said]
 
 
 def test_words_of_a_command_line_are_one_search_in_the_daemons_grammar():

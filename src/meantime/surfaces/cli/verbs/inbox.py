@@ -49,7 +49,8 @@ def _parts(notice: Any, state: str) -> list[str]:
         return [task_format.paint(task_format.status(task), task) + state, title, task_format.doing(task)]
     count = notice.get("events", 1)
     line = _telling_line(plain_lines(notice.get("text") or ""))
-    return [plain(kind) + state, title, line[:WIDTH], f"(the last of {count})" if count > 1 else ""]
+    late = f"({task_format.span(notice['late'])} late)" if notice.get("late") else ""
+    return [plain(kind) + state, title, line[:WIDTH], f"(the last of {count})" if count > 1 else "", late]
 
 
 def _telling_line(text: str) -> str:
