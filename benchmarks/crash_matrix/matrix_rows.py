@@ -201,7 +201,7 @@ SUBJECTS = [*MEANTIME, *OTHERS]
 NOT_PLAYED = {
     "deepagents, async subagents": (
         "they run on a LangGraph server. The one that lasts (LangSmith Deployment) is a Docker image with a "
-        "licence key, and there is no Docker here. The other, `langgraph dev`, says of itself that it is for "
-        "development and testing only, so it is not played."
+        "licence key; it was not played: its server needs Docker. The other, `langgraph dev`, says of itself "
+        "that it is for development and testing only, so it is not played."
     ),
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from meantime.app.service_managers import problem_with, service_manager
-from meantime.app.service_units import Service, launchd_plist, systemd_unit
+from meantime.app.service_units import Service, launchd_plist, search_path, systemd_unit
 
 ODD = "/srv/an odd % \"$HOME\" 'path' \\ ü"
 
@@ -60,6 +60,16 @@ def test_a_property_list_has_what_launchd_knows():
         "Label", "ProgramArguments", "EnvironmentVariables", "RunAtLoad", "KeepAlive", "ThrottleInterval",
         "AbandonProcessGroup", "ExitTimeOut", "SoftResourceLimits", "UserName",
     }  # fmt: skip
+
+
+def test_the_path_of_a_service_has_each_folder_once():
+    assert search_path("/usr/bin:/opt/x/bin:/usr/bin/::/bin:/opt/x/bin") == "/usr/bin:/opt/x/bin:/bin"
+
+
+def test_the_path_of_another_users_service_has_no_folder_of_a_home_that_it_cannot_enter():
+    path = "/home/you/.local/bin:/usr/bin:/home/younger/bin:/home/you"
+    assert search_path(path, "/home/you/") == "/usr/bin:/home/younger/bin"
+    assert search_path("/usr/bin", "/") == "/usr/bin", "a home that is the root hides nothing"
 
 
 @pytest.mark.parametrize("platform", ["linux", "darwin"])

@@ -45,6 +45,26 @@ def meantime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     return Shell(tmp_path, capsys)
 
 
+@pytest.mark.parametrize(
+    ("option", "more"), [("--threshold", ("1",)), ("--headers", ("file",)), ("--prefix", ())]
+)
+def test_an_option_of_a_wrap_without_it_is_named(meantime: Shell, option: str, more: tuple[str, ...]) -> None:
+    refused = meantime("mcp", option, *more)
+    assert refused.code == 2
+    assert f"{option} is for --wrap, which is not given." in refused.err
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_person_who_starts_the_mcp_server_is_told_what_it_is(
+    meantime: Shell, monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    monkeypatch.setattr("meantime.app.mcp_startup.begin", lambda *given: 0)
+    monkeypatch.setattr("os.isatty", lambda fd: is_terminal)
+    started = meantime("mcp")
+    said = "This is an MCP server for an agent to start; Ctrl+C ends it.\n" if is_terminal else ""
+    assert (started.code, started.out, started.err) == (0, "", said)
+
+
 def test_config_shows_every_key_and_its_source(meantime: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEANTIME_LIMITS_TOTAL", "7")
     shown = meantime("config")

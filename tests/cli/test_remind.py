@@ -63,6 +63,7 @@ def test_what_is_wrong_is_said(person: Person):
         (("--at", "17:30"), "Nothing to be reminded of"),
         (("20m", "--at", "17:30", "foo"), "Give a DELAY or --at, not both."),
         (("nan", "text"), "'nan' is not a duration; try 90"),
+        (("99999d", "text"), "'99999d' is too long: ten years are the most."),
         (("--cancel", ""), "--cancel names nothing."),
         (("--thread", "", "20m", "text"), "--thread names nothing."),
         (("20m", "text", "--list"), "Give a DELAY"),

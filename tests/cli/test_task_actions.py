@@ -55,10 +55,12 @@ def test_show_says_whether_the_conversation_was_told(person: Person):
 def test_a_command_tells_its_conversation_before_it_ends(person: Person):
     script = shlex.join([*MEANTIME, "notify", "half of it"]) + " && echo told && sleep 600"
     id = person.start("--thread", "builds", "-n", "build", "--", "sh", "-c", script)
-    eventually(lambda: "told" in person("logs", id).out)
+    said = eventually(lambda: person("logs", id).out)
+    assert said == "told\n", "nothing of notify is in the output, which a model reads"
     inbox = person("inbox", "builds").out
     assert "half of it" in inbox
     assert person("notify", "--task", id, "and", "more").out.startswith(("sent", "waiting"))
+    assert person("notify", "-q", "--task", id, "and", "more").out == ""
     person("cancel", "-w", id)
     late = person("notify", "--task", id, "late")
     assert (late.code, "has ended" in late.err) == (person("send", id, "late").code, True)

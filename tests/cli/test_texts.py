@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from meantime.kernel.due_times import FARTHEST
 from meantime.surfaces.cli import task_search
 from meantime.surfaces.cli.output_sinks import Copy, Harmless
-from meantime.surfaces.cli.parameter_types import DURATION
+from meantime.surfaces.cli.parameter_types import DELAY, DURATION
+from meantime.surfaces.cli.verbs import inbox
 from meantime.surfaces.terminal import task_format
 from meantime.surfaces.terminal.errors import USAGE, CliError
 from meantime.surfaces.terminal.exit_code import own_code, worst
@@ -124,6 +126,20 @@ def test_durations_are_read_as_people_write_them(said: str, seconds: float):
 def test_what_is_no_duration(said: str):
     with pytest.raises(ValueError, match="is not a duration"):
         DURATION.read(said)
+
+
+def test_a_duration_that_is_too_long_is_one():
+    with pytest.raises(ValueError, match=r"'10000000000' is too long\."):
+        DURATION.read("10000000000")
+    assert DELAY.read(f"{FARTHEST:.0f}") == FARTHEST
+    with pytest.raises(ValueError, match=r"'99999d' is too long: ten years are the most\."):
+        DELAY.read("99999d")
+
+
+@pytest.mark.parametrize(("late", "said"), [(0.0, []), (7_500.0, ["(2h05 late)"])])
+def test_the_inbox_says_how_late_a_reminder_came(late: float, said: list[str]):
+    notice = {"task": None, "kind": "alarm", "text": "look at it", "events": 1, "late": late}
+    assert [part for part in inbox._parts(notice, "") if part] == ["alarm", "look at it", *said]
 
 
 def test_words_of_a_command_line_are_one_search_in_the_daemons_grammar():

@@ -13,6 +13,8 @@ def test_a_line_of_a_running_command_is_told_before_it_ends(person: Person):
     assert (done.code, done.out.startswith("watching t_")) == (0, True)
     watch = done.out.split()[1]
     eventually(lambda: "> ERROR 7" in person("inbox", "-v", "builds").out)
+    _, before, match = person("inbox", "-v", "builds").out.splitlines()[-3:]
+    assert (before, match) == ("      ok", "    > ERROR 7"), "lines of a match stand below each other"
     assert person("inbox", "builds").out.rstrip().endswith("  ERROR 7")  # and not the line before it
     assert watch[2:10] in person("ps").out
     person("cancel", "-w", id)
@@ -70,6 +72,7 @@ def test_a_port_a_file_and_a_command_are_watched(person: Person):
         (("--port", "x"), 2, "not a port"),
         (("--file", ""), 2, "--file is empty"),
         (("--file", 300 * "x"), 2, "too long"),
+        (("--poll", " "), 2, "--poll is empty"),
     ],
 )
 def test_what_cannot_be_watched_is_said_in_words(

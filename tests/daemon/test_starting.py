@@ -221,6 +221,31 @@ def test_one_that_is_killed_while_it_starts_is_started_again(
     assert len(list(marks.iterdir())) == 4
 
 
+def test_one_that_is_slow_to_start_is_said_to_be_starting_without_words_of_an_earlier_one(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = tmp_path / "goes_on"
+    (tmp_path / "slow_tools.py").write_text(
+        "import os, time\n"
+        "until = time.monotonic() + 60\n"
+        f"while not os.path.exists({str(goes_on)!r}) and time.monotonic() < until:\n"
+        "    time.sleep(0.02)\n"
+    )
+    place.configure('tools = ["slow_tools"]\n[http]\nport = 0\n')
+    paths = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
+    monkeypatch.setenv("PYTHONPATH", paths)
+    place.home.make()
+    place.home.log.write_text("2026-01-01 INFO Closed.\n")
+    try:
+        with pytest.raises(NoDaemon, match="The daemon is still starting") as caught:
+            ensure(place.home, wait=0.5)
+        assert "Closed" not in caught.value.message
+        assert "Try again" in caught.value.hint
+    finally:
+        goes_on.touch()
+    ensure(place.home, wait=30)
+
+
 @pytest.mark.linux_only("a home with a long path is refused elsewhere")
 def test_a_home_with_a_path_too_long_for_sockets_works(tmp_path: Path) -> None:
     far = tmp_path / ("x" * 120)

@@ -26,6 +26,7 @@ from meantime import (
 from meantime.kernel.due_times import FARTHEST
 from meantime.runtime.due_alarm import AT_ONCE
 from meantime.stores.sqlite.writer import Writer
+from meantime.surfaces.http.notice_encoding import wire_notice
 from meantime.testing import FakeClock
 from meantime.testing.fake_clock import FakeAlarm
 from runtimes import runtime_of
@@ -120,6 +121,7 @@ async def test_after_a_jump_of_the_wall_clock_times_are_read_again(thread: Threa
     await clock.advance(5.0)
     (notice,) = await come(thread, 1)
     assert (notice.text, notice.body and notice.body.late < 1.0) == ("delay", True)
+    assert wire_notice(notice).late == 0
 
 
 async def test_a_clock_that_is_set_back_postpones_a_time_and_no_delay(
@@ -142,6 +144,7 @@ async def test_a_machine_that_slept_tells_once_and_says_how_late(thread: Thread,
     found = await come(thread, 2)
     assert [notice.text for notice in found] == ["delay", "at"]
     assert [round(notice.body.late / 60) for notice in found if notice.body] == [59, 59]
+    assert [round(wire_notice(notice).late / 60) for notice in found] == [59, 59]
     await clock.advance(HOUR)
     assert await texts(thread) == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import plistlib
 from collections.abc import Mapping, Sequence
 
@@ -23,6 +24,16 @@ class Service(Struct, frozen=True, kw_only=True):
     program: Sequence[str]
     environ: Mapping[str, str]
     user: str | None = None  # None: a service of the person who installs it
+
+
+def search_path(path: str, hidden: str = "") -> str:
+    """The PATH of a service: each folder once, and none below `hidden`, the home of somebody else, which its
+    user could not enter."""
+    home = os.path.normpath(hidden) if hidden else ""
+    folders = dict.fromkeys(os.path.normpath(folder) for folder in path.split(os.pathsep) if folder)
+    is_hidden = home not in ("", "/")
+    kept = [one for one in folders if not (is_hidden and f"{one}/".startswith(f"{home}/"))]
+    return os.pathsep.join(kept) or os.defpath
 
 
 def systemd_unit(service: Service) -> str:

@@ -37,18 +37,21 @@ def ensure(home: Home, *, wait: float = 15.0) -> None:
     Any number of processes may ask at once: one starts it, the others wait for that.
     """
     until = time.monotonic() + wait
+    log_before, owner_before = _log_size(home), 0
     try:
         home.check()
         if answers(home, wait):
             return
         home.make()
-        tries = 0
+        owner_before = _owner(home)
+        tries, lives = 0, False
         while time.monotonic() < until and tries < TRIES:
             with _turn(home.folder / "starting.lock") as is_ours:
                 if answers(home, until - time.monotonic()):
                     return
                 if is_ours:
-                    tries += _start(home, until)
+                    code = _start(home, until, log_before)
+                    tries, lives = tries + (code == DIED), code is None
             time.sleep(PAUSE)
     except BadHome as problem:
         raise NoDaemon(problem.message, problem.hint) from problem
@@ -57,9 +60,17 @@ def ensure(home: Home, *, wait: float = 15.0) -> None:
             f"The daemon cannot be started in {home.folder}: {problem.strerror or problem}.",
             "Set MEANTIME_HOME to a folder that you may write to.",
         ) from problem
+    words = _last_words(home, log_before)
+    pid = _owner(home)
+    if lives and (pid == 0 or pid != owner_before):  # otherwise it waits for an owner that hangs
+        named = f" (pid {pid})" if pid else ""
+        raise NoDaemon(
+            f"The daemon is still starting{named}: it did not answer within {wait:g} seconds.{words}",
+            f"Try again in a moment, or look into {home.log}.",
+        )
     what = "is killed whenever it starts" if tries == TRIES else f"did not answer within {wait:g} seconds"
     raise NoDaemon(
-        f"The daemon {what}.{_last_words(home)}",
+        f"The daemon {what}.{words}",
         f"Look into {home.log}, or ask `meantime doctor`.",
     )
 
@@ -91,9 +102,16 @@ def _turn(path: Path) -> Generator[bool]:
         os.close(place)
 
 
-def _start(home: Home, until: float) -> bool:
-    """The program that is started here goes away when the daemon answers, or says why there is none.
-    True: the daemon was killed meanwhile, by whom it may be; that is worth another try."""
+def _owner(home: Home) -> int:
+    """The process that has the ledger; 0 for none."""
+    from meantime.system.platform import lock_holder  # the hot path does without it
+
+    return lock_holder(f"{home.ledger}.lock")
+
+
+def _start(home: Home, until: float, log_before: int) -> int | None:
+    """The program that is started here goes away when the daemon answers, or says why there is none. Returns
+    its exit code; DIED is worth another try. None: the daemon lives, and has not answered yet."""
     import subprocess  # the hot path does without it
 
     if not sys.executable:
@@ -115,18 +133,28 @@ def _start(home: Home, until: float) -> bool:
             said = front.communicate(timeout=max(until - time.monotonic(), PAUSE))[1]
         except subprocess.TimeoutExpired:
             front.kill()  # the daemon itself may still come up; the next call finds it
-            return False
+            return None
         if front.returncode not in (0, DIED):
             lines = said.decode("utf-8", "replace").strip().splitlines() or ["The daemon did not start."]
-            message, hint = lines[-2:] if len(lines) > 1 else (lines[-1] + _last_words(home), "")
+            message, hint = lines[-2:] if len(lines) > 1 else (lines[-1] + _last_words(home, log_before), "")
             raise NoDaemon(message, hint or f"Look into {home.log}, or ask `meantime doctor`.")
-        return front.returncode == DIED
+        return front.returncode
 
 
-def _last_words(home: Home) -> str:
+def _log_size(home: Home) -> int:
+    try:
+        return os.stat(home.log).st_size
+    except OSError:
+        return 0
+
+
+def _last_words(home: Home, before: int) -> str:
+    """The last line of the log, unless it was there `before`: an earlier daemon wrote it then."""
     try:
         with open(home.log, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - LAST_WORDS))
+            size = os.fstat(file.fileno()).st_size
+            since = before if before <= size else 0  # a log that has become shorter was begun anew
+            file.seek(max(since, size - LAST_WORDS))
             lines = file.read().decode("utf-8", "replace").strip().splitlines()
     except OSError:
         return ""

@@ -12,6 +12,7 @@ from meantime.surfaces.cli.parameter_types import Number
 from meantime.surfaces.cli.verb import argument, option, verb
 from meantime.surfaces.mcp.client_thread import is_said, own_thread
 from meantime.surfaces.terminal.errors import USAGE, CliError
+from meantime.surfaces.terminal.std_streams import echo
 
 
 @verb("mcp", starts=False, allow_interspersed_args=False)
@@ -57,8 +58,14 @@ def command(
         from meantime.app.wrap_startup import serve as serve_wrap
 
         return serve_wrap(server, own, said, threshold, headers, prefix, by_session)
-    if server or prefix or threshold is not None or headers is not None:
+    if server:
         raise CliError("A server is given, but --wrap is not.", "Write: meantime mcp --wrap SERVER", USAGE)
+    given = {"--threshold": threshold is not None, "--headers": headers is not None, "--prefix": prefix}
+    if needless := [name for name, is_given in given.items() if is_given]:
+        what = f"{needless[0]} is for --wrap, which is not given."
+        raise CliError(what, "Write: meantime mcp --wrap [OPTIONS] SERVER", USAGE)
+    if os.isatty(0):
+        echo("This is an MCP server for an agent to start; Ctrl+C ends it.", err=True)
     from meantime.app.mcp_startup import begin
 
     code = begin(own, said, by_session, dialect)

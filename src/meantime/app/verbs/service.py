@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from meantime.app.service_managers import Command, ServiceManager, problem_with, service_manager
-from meantime.app.service_units import NAME, Service
+from meantime.app.service_units import NAME, Service, search_path
 from meantime.daemon.daemon_autostart import answers
 from meantime.daemon.home import Home
 from meantime.surfaces.caller import executable
@@ -66,11 +66,13 @@ def _manager(home: Home, system: bool, user: str | None, *, needs_user: bool) ->
             pwd.getpwnam(user)
         except KeyError:
             raise CliError(f"There is no user {user!r}.", "Make it first, or name another.", USAGE) from None
+    is_own = user is None or pwd.getpwnam(user).pw_uid == os.getuid()
+    hidden = "" if is_own else os.path.expanduser("~")
     environ = {
         "MEANTIME_HOME": f"{STATE}/{NAME}" if system else str(home.folder),
         "MEANTIME_CONFIG": f"/etc/{NAME}/config.toml" if system else str(home.config),
         # A service manager has a short PATH: agents and MCP servers of the configuration would not be found.
-        "PATH": os.environ.get("PATH", os.defpath),
+        "PATH": search_path(os.environ.get("PATH", os.defpath), hidden),
     }
     program = [*executable.path(), "up", "--foreground"]
     if sys.platform == "darwin":

@@ -104,8 +104,8 @@ class RawStdio:
                 await self._flowing.wait()
 
     def _ending(self, code: int | None) -> str:
-        said = self._stderr.text
-        more = f" It said: {said}" if said else ""
+        said = self._stderr.last_words
+        more = f" Its last words on stderr: {said}" if said else ""
         if code == NO_PROGRAM:
             is_name = not self.name and len(self._command) == 1
             also = " There is no server of this name in [mcp.servers]." if is_name else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 TAIL_LINES, TAIL_CHARACTERS = 20, 2_000  # of what it says on stderr
+LAST_LINES, LAST_CHARACTERS = 3, 300  # of these in an error that a model reads
 
 
 class StderrTail:
@@ -22,5 +23,18 @@ class StderrTail:
 
     @property
     def text(self) -> str:
+        return "\n".join(self._texts())[-TAIL_CHARACTERS:]
+
+    @property
+    def last_words(self) -> str:
+        """The last few lines, each of them whole. One that is too long has a sign where it is cut."""
+        kept: list[str] = []
+        for line in reversed(self._texts()[-LAST_LINES:]):
+            if sum(map(len, kept)) + len(line) > LAST_CHARACTERS:
+                break
+            kept.insert(0, line)
+        return "\n".join(kept) or "".join(f"…{line[-LAST_CHARACTERS:]}" for line in self._texts()[-1:])
+
+    def _texts(self) -> list[str]:
         lines = (line.decode("utf-8", "replace").rstrip() for line in (*self._lines, self._rest))
-        return "\n".join(line for line in lines if line)[-TAIL_CHARACTERS:]
+        return [line for line in lines if line]

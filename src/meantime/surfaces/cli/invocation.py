@@ -49,7 +49,14 @@ def run(table: Table, arguments: Sequence[str], version: str) -> int:
 def _check_platform() -> None:
     """Before a daemon is started, which could not say it here."""
     asked = os.environ.get("MEANTIME_PLATFORM", "")
-    if asked in ("", "posix"):  # they hold everywhere, and nothing need be loaded
+    if not asked:  # it holds everywhere, and nothing need be loaded
+        return
+    if asked == "posix":
+        from importlib.util import find_spec
+
+        if find_spec("psutil") is None:
+            what = "MEANTIME_PLATFORM=posix needs psutil, which is not installed."
+            raise CliError(what, "pip install psutil, or unset MEANTIME_PLATFORM.", USAGE)
         return
     try:
         from meantime.system import platform as _

@@ -6,6 +6,7 @@ error, are of the click type that `click_commands.py` makes of each.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LONGEST = 1e10  # seconds
+LONGEST_DELAY = 3_660 * 86_400.0  # kernel.due_times.FARTHEST, without what that loads
 _PART = r"(\d+(?:\.\d+)?)(ms|[smhdw])"
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
@@ -70,9 +72,13 @@ class FilePath:
 
 
 class Duration:
-    """`90`, `90s`, `1h30m`, `7d`: seconds."""
+    """`90`, `90s`, `1h30m`, `7d`: seconds. `limit` says in words what the most is."""
 
     name = "duration"
+
+    def __init__(self, most: float = LONGEST, limit: str = "") -> None:
+        self._most = most
+        self._limit = f": {limit}" if limit else ""
 
     def read(self, said: str) -> float:
         text = said.strip().lower()
@@ -85,8 +91,10 @@ class Duration:
             seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
         if seconds < 0:
             raise ValueError(f"{said!r} is not a duration; it must not be negative.")
-        if not seconds < LONGEST:
+        if not math.isfinite(seconds):
             raise ValueError(f"{said!r} is not a duration; try 90, 90s, 5m or 1h30m.")
+        if seconds >= LONGEST or seconds > self._most:
+            raise ValueError(f"{said!r} is too long{self._limit}.")
         return seconds
 
 
@@ -116,6 +124,7 @@ class TaskRef:
 
 
 DURATION = Duration()
+DELAY = Duration(LONGEST_DELAY, "ten years are the most")
 TASK = TaskRef()
 one_task = argument("ref", type=TASK, metavar="ID")
 reconnect = option(

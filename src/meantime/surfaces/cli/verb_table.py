@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     # Heading → verb → module:attribute, and its line in the help.
     Table = Mapping[str, Mapping[str, tuple[str, str]]]
 
+SERVER = ("click", "httptools", "starlette", "uvicorn")  # packages of the extra of this name
 COMPLETE = "_MEANTIME_COMPLETE"  # how click's completion scripts ask
 
 
@@ -29,8 +30,9 @@ def loaded(name: str, where: str) -> Any:
         __import__(module)
     except ModuleNotFoundError as missing:
         if missing.name != module:
-            raise CliError(
-                f"`{name}` needs {missing.name}, which is not installed.", "pip install 'meantime[server]'"
-            ) from missing
+            package = (missing.name or "").partition(".")[0]
+            wanted = "'meantime[server]'" if package in SERVER else package
+            what = f"`{name}` needs {missing.name}, which is not installed."
+            raise CliError(what, f"pip install {wanted}") from missing
         raise CliError(f"`{name}` is not part of this version.") from missing
     return getattr(sys.modules[module], attribute)

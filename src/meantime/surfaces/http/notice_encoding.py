@@ -6,7 +6,7 @@ from msgspec.structs import asdict
 
 from meantime.kernel.durations import iso
 from meantime.kernel.model import BatchCount
-from meantime.kernel.notices import Message, Notice
+from meantime.kernel.notices import LATE, Message, Notice
 from meantime.ports.tasks import CancelAnswer, ThreadCount
 
 from .notice_schemas import (
@@ -39,6 +39,7 @@ def wire_notice(notice: Notice) -> WireNotice:
         task=None if notice.about is None else wire_task(notice.about),
         kind=notice.kind,
         events=1 if notice.body is None else notice.body.count,
+        late=notice.body.late if notice.body is not None and notice.body.late >= LATE else 0.0,
     )
 
 

@@ -45,6 +45,7 @@ class WireNotice(Answer):
     task: WireTask | None
     kind: SourceKind
     events: Annotated[Positive, described("How many events it stands for; 1 for an ending.")]
+    late: Annotated[float, described("Seconds that a reminder came late; below 5, and otherwise, 0.", ge=0)]
 
 
 class NoticePage(Answer):

@@ -211,7 +211,7 @@ class HostSession:
         self._open.pop(opened.number, None)
         if isinstance(opened, OpenToolCall):
             self._calls.left(opened)
-        if self.server.is_there:
+        if self.server.is_there or self.server.is_awaited:
             told = {**(params or {}), "requestId": raw(opened.number)}
             self.server.send(notification(CANCELLED, encoded(told)))
 

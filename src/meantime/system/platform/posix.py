@@ -14,7 +14,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import psutil
+try:
+    import psutil
+except ModuleNotFoundError as missing:
+    what = "The POSIX path of Meantime needs psutil, which is not installed: pip install psutil"
+    raise ModuleNotFoundError(what, name=missing.name) from None
 
 from . import macos
 from .linux import Stat

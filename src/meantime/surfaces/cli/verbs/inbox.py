@@ -37,7 +37,7 @@ def command(thread: str | None, verbose: bool, as_json: bool) -> None:
         line = "  ".join(part for part in _parts(notice, state) if part)
         echo(f"{notice['number']}.  {task_format.short(notice['taskId'])}  {line}")
         if verbose:
-            text = plain_lines(notice.get("text") or "").strip()
+            text = plain_lines(notice.get("text") or "").rstrip().strip("\n")
             echo("".join(f"    {line}\n" for line in text.splitlines()), nl=False)
 
 
@@ -49,7 +49,8 @@ def _parts(notice: Any, state: str) -> list[str]:
         return [task_format.paint(task_format.status(task), task) + state, title, task_format.doing(task)]
     count = notice.get("events", 1)
     line = _telling_line(plain_lines(notice.get("text") or ""))
-    return [plain(kind) + state, title, line[:WIDTH], f"(the last of {count})" if count > 1 else ""]
+    late = f"({task_format.span(notice['late'])} late)" if notice.get("late") else ""
+    return [plain(kind) + state, title, line[:WIDTH], f"(the last of {count})" if count > 1 else "", late]
 
 
 def _telling_line(text: str) -> str:

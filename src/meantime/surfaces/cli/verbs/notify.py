@@ -24,28 +24,32 @@ SAID = {
 @verb("notify")
 @argument("words", nargs=-1, required=True, metavar="TEXT…")
 @option("--task", "ref", metavar="ID", help="The task it is about; by default the one that this runs in.")
-def command(words: tuple[str, ...], ref: str | None) -> None:
+@option("-q", "--quiet", is_flag=True, help="Print nothing, as it does about its own task.")
+def command(words: tuple[str, ...], ref: str | None, quiet: bool) -> None:
     """Tell the conversation of a running task TEXT, once, in the order of all that it is told.
 
-    A command or an agent that is a task uses it without --task.
+    A command or an agent that is a task uses it without --task; nothing is printed there, because a model
+    reads that output.
     """
-    ref = ref or os.environ.get(TASK)
+    own = os.environ.get(TASK)
+    ref = ref or own
     if not ref:
         raise CliError(
             "No task is named, and this is not inside one.", "Name it: meantime notify --task ID TEXT", USAGE
         )
     text = " ".join(words).encode(errors="surrogateescape").decode(errors="replace")
     folder = os.environ.get(event_spool.VARIABLE)
-    if folder and ref == os.environ.get(TASK):
-        echo(_at_worker(Path(folder), text))
+    if folder and ref == own:
+        _hand_to_worker(Path(folder), text)
         return
     with_daemon = daemon()
     id = task_search.task(with_daemon, ref)["id"]
     answer = with_daemon.post(f"/v1/tasks/{part(id)}/notify", {"text": text})
-    echo(SAID[answer["notified"]])
+    if not quiet and id != own:
+        echo(SAID[answer["notified"]])
 
 
-def _at_worker(folder: Path, text: str) -> str:
+def _hand_to_worker(folder: Path, text: str) -> None:
     """Through the worker that runs this command: the daemon is on another machine."""
     try:
         name = event_spool.leave(folder, text)
@@ -59,8 +63,7 @@ def _at_worker(folder: Path, text: str) -> str:
     over = time.monotonic() + PATIENCE
     while (answer := event_spool.answer_to(folder, name)) is None:
         if time.monotonic() > over:
-            return "waiting: it is told when the worker reaches its owner"
+            return  # it is told when the worker reaches its owner
         time.sleep(LOOK_AGAIN)
     if "error" in answer:
         raise CliError(answer["error"], answer["hint"])
-    return SAID[answer["answer"]]

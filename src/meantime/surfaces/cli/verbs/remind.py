@@ -6,7 +6,7 @@ import time
 
 from meantime.surfaces.caller.caller_thread import own_thread
 from meantime.surfaces.cli.local_time import moment
-from meantime.surfaces.cli.parameter_types import DURATION
+from meantime.surfaces.cli.parameter_types import DELAY, DURATION
 from meantime.surfaces.cli.task_search import CANDIDATES, REMINDER
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 from meantime.surfaces.daemon_client.daemon_client import Daemon, part
@@ -70,7 +70,7 @@ def _order(words: list[str], at: str | None) -> dict[str, Any]:
         order["at"] = moment(at, time.time())
     else:
         try:
-            order["delay"] = DURATION.read(words[0])
+            order["delay"] = DELAY.read(words[0])
         except ValueError as problem:
             raise CliError(str(problem), HINT, USAGE) from None
         words = words[1:]

@@ -8,7 +8,7 @@ import time
 
 from meantime.surfaces.caller.caller_thread import PERSON, own_task, own_thread
 from meantime.surfaces.cli.local_time import moment
-from meantime.surfaces.cli.parameter_types import DURATION, FilePath
+from meantime.surfaces.cli.parameter_types import DELAY, DURATION, FilePath
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 from meantime.surfaces.daemon_client.daemon_client import Daemon, part
 from meantime.surfaces.terminal import task_format
@@ -52,7 +52,7 @@ LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"  # 32 of them
 @option("--id", metavar="ID", help="An id of your own: a second start with it is refused.")
 @option("--retry", is_flag=True, help="It may run again if it is unknown how it ended; needs --no-env.")
 @option("--place", metavar="PLACE", help="Run it at a worker: pool:NAME.")
-@option("--delay", type=DURATION, metavar="TIME", help="Start it after 90s, 20m; needs --no-env.")
+@option("--delay", type=DELAY, metavar="TIME", help="Start it after 90s, 20m; needs --no-env.")
 @option("--at", metavar="TIME", help="Start it at 17:30, or 2026-05-01T17:30; needs --no-env.")
 @option("--pty", is_flag=True, help="Give it a terminal.")
 @option("--stdin-open", is_flag=True, help="Keep its stdin open for `meantime send`.")

@@ -57,6 +57,8 @@ def command(ref: str | None, **given: Any) -> int:
         raise CliError("Name one thing to watch.", EXAMPLE, USAGE)
     if given["file"] == "":
         raise CliError("--file is empty.", "Name a file or a folder: --file PATH.", USAGE)
+    if given["poll"] is not None and not given["poll"].strip():
+        raise CliError("--poll is empty.", "Give a line for /bin/sh: --poll 'curl -s URL'.", USAGE)
     if ref is not None and not given["match"]:
         raise CliError("Say which lines are told: --match.", EXAMPLE, USAGE)
     with_daemon = daemon()
