@@ -16,7 +16,7 @@ from meantime.system.platform import FolderEvents
 from .expressions import Expression, expression
 from .file_threads import FileCalls, FileThreads, Hangs
 from .findings import Findings
-from .followed_file import FollowedFile, Unreadable, device_of
+from .followed_file import CannotRead, FollowedFile, device_of
 from .log_scan import DEADLINE, LogWatch
 from .state_watch import Look, LookTimes, RunningWatch, StateWatch
 
@@ -206,7 +206,7 @@ class FileLines:
             try:
                 await self._begin()
                 await self._follow()
-            except Unreadable as problem:
+            except CannotRead as problem:
                 await self.findings.say_trouble(str(problem))
             if self._watch.over.done():
                 return self._watch.over.result()

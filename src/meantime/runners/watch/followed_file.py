@@ -26,11 +26,11 @@ class Lines(NamedTuple):
     more: bool  # there may be more at once
 
 
-class Unreadable(Exception):
+class CannotRead(Exception):
     """It is there and cannot be read, which may pass."""
 
 
-class NoLines(Unreadable):
+class NoLines(CannotRead):
     """It is not a file that has lines, such as a pipe or a folder."""
 
     def __init__(self, path: str) -> None:
@@ -53,7 +53,7 @@ class FollowedFile:
         one that is not there.
 
         Raises:
-            Unreadable: Call again.
+            CannotRead: Call again.
         """
         try:
             if not self._find():
@@ -73,7 +73,7 @@ class FollowedFile:
 
         Raises:
             PermissionError: It may not be read: nobody would ever be told of anything.
-            Unreadable: Call again.
+            CannotRead: Call again.
         """
         try:
             return self._next()
@@ -148,8 +148,8 @@ class FollowedFile:
             self._fd = -1
 
 
-def _unreadable(path: str, problem: OSError) -> Unreadable:
-    return Unreadable(f"{path} cannot be looked at: {problem.strerror or problem}.")
+def _unreadable(path: str, problem: OSError) -> CannotRead:
+    return CannotRead(f"{path} cannot be looked at: {problem.strerror or problem}.")
 
 
 def device_of(path: str) -> int | None:
