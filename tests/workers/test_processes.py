@@ -22,7 +22,8 @@ MEANTIME = [sys.executable, "-m", "meantime.app.main"]
 class Machine:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.env = os.environ | {
+        inherited = {name: value for name, value in os.environ.items() if name != "COLUMNS"}  # cuts rows
+        self.env = inherited | {
             "MEANTIME_HOME": str(folder / "home"),
             "MEANTIME_CONFIG": str(folder / "config.toml"),
             "MEANTIME_HTTP_PORT": "0",

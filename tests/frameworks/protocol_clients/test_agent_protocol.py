@@ -197,6 +197,7 @@ class Deep:
                 found = json.loads(await self.say("check"))
                 if found["status"] == status:
                     return found
+                await asyncio.sleep(0.5)  # each check is a message, and after many of them it summarizes
 
 
 async def test_an_async_subagent_of_deepagents_is_a_task_here(door: HttpDoor):
