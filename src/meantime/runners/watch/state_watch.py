@@ -74,14 +74,11 @@ class LookTimes:
 
     def __init__(self, clock: Clock, every: float | None) -> None:
         self.wake = asyncio.Event()
-        self.due = asyncio.Event()  # the deadline has come
+        self.is_due = False
+        self.due = asyncio.Event()  # the same, to wait for
         self._rested = asyncio.Event()
         self._clock = clock
         self._every = every or 0.0
-
-    @property
-    def is_due(self) -> bool:
-        return self.due.is_set()
 
     async def pause(self, seconds: float) -> None:
         """Until it is woken, or so long; then until `every` is over. A deadline waits for neither."""
@@ -101,6 +98,7 @@ class LookTimes:
 
     def expire(self) -> None:
         """The deadline has come."""
+        self.is_due = True
         self.due.set()
         self.wake.set()
         self._rested.set()
