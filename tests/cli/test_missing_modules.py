@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from meantime.surfaces.cli import invocation
 from meantime.surfaces.cli.verb_table import loaded
 from meantime.surfaces.terminal.errors import CliError
 
@@ -29,13 +30,14 @@ def test_the_extra_is_named_for_its_own_packages_only(
     assert refused.value.hint == installed_by
 
 
-def test_the_posix_path_without_psutil_is_refused_before_a_daemon_is_started(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("MEANTIME_PLATFORM", "posix")
-    monkeypatch.setitem(sys.modules, "psutil", None)
-    with pytest.raises(CliError) as refused:
-        invocation._check_platform()
-    assert refused.value.what == "MEANTIME_PLATFORM=posix needs psutil, which is not installed."
-    assert "pip install psutil" in refused.value.hint
+def test_the_posix_path_without_psutil_is_refused_before_a_daemon_is_started(tmp_path: Path):
+    code = "import sys; sys.modules['psutil'] = None; from meantime.app.main import main; main()"
+    environ = {**os.environ, "MEANTIME_PLATFORM": "posix", "MEANTIME_HOME": str(tmp_path / "home")}
+    words = [sys.executable, "-c", code, "run", "--", "true"]
+    done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "needs psutil, which is not installed: pip install psutil" in done.stderr
+    assert not (tmp_path / "home").exists()
 
 
 def test_the_library_names_psutil_too(monkeypatch: pytest.MonkeyPatch):

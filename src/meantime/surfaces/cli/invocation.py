@@ -51,18 +51,13 @@ def _check_platform() -> None:
     asked = os.environ.get("MEANTIME_PLATFORM", "")
     if not asked:  # it holds everywhere, and nothing need be loaded
         return
-    if asked == "posix":
-        from importlib.util import find_spec
-
-        if find_spec("psutil") is None:
-            what = "MEANTIME_PLATFORM=posix needs psutil, which is not installed."
-            raise CliError(what, "pip install psutil, or unset MEANTIME_PLATFORM.", USAGE)
-        return
     try:
         from meantime.system import platform as _
     except ValueError as trouble:
         what, _, hint = str(trouble).rpartition(". ")
         raise CliError(f"{what}.", hint, USAGE) from None
+    except ImportError as trouble:  # a package that the path needs is missing
+        raise CliError(str(trouble), "Or unset MEANTIME_PLATFORM.", USAGE) from None
 
 
 def _performed(table: Table, arguments: Sequence[str], version: str) -> int:
