@@ -175,9 +175,8 @@ class _FileLooks:
                 if self.is_due:
                     raise _Expired from None
             else:
-                if (
-                    is_look and not self.calls.was_late
-                ):  # a file system that is slow for each call is told of once
+                # A file system that is slow for each call is told of once.
+                if is_look and not self.calls.was_late:
                     await self._findings.say_trouble("")
                 return result
 

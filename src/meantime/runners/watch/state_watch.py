@@ -147,8 +147,8 @@ class StateWatch:
             await self._times.pause(wait * (1 + JITTER * (2 * random.random() - 1)))
 
     async def _look(self, *, is_first: bool) -> Look | None:
-        """None: the deadline came before the look was over. A last look is made at
-        the deadline: if it is the first one, it takes as long as it likes."""
+        """None: the deadline came before the look was over. A last look is made at the deadline: if it is the
+        first one, it takes as long as it likes."""
         look = self._source.look(self.findings.cursor.state)
         if self._is_quick or (is_first and self._times.is_due):
             return await look
