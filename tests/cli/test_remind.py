@@ -53,6 +53,11 @@ def test_the_beginning_of_an_id_is_enough_if_no_other_begins_so(person: Person):
     assert (not_a_task.code, "`meantime remind --cancel`" in not_a_task.err) == (3, True)
 
 
+def test_a_text_may_begin_with_a_unit_if_it_is_quoted(person: Person):
+    assert person.json("remind", "--thread", "a", "20", "minutes of the meeting")["text"][:7] == "minutes"
+    assert person("remind", "--thread", "a", "0", "at once").out.endswith(": a is told now\n")
+
+
 def test_what_is_wrong_is_said(person: Person):
     for arguments, problem in (
         ((), "Give a DELAY"),
@@ -60,6 +65,9 @@ def test_what_is_wrong_is_said(person: Person):
         (("20m",), "Nothing to be reminded of"),
         (("--at", "25:00", "text"), "is not a time"),
         (("--at", "2020-01-01T00:00", "text"), "'2020-01-01T00:00' is in the past."),
+        (("--at", "2999-01-01T00:00", "text"), "'2999-01-01T00:00' is too far in the future."),
+        (("20", "minutes", "text"), "'20 minutes' is not a delay: write 20m."),
+        (("1.5", "Hours", "text"), "'1.5 hours' is not a delay: write 1.5h."),
         (("--at", "17:30"), "Nothing to be reminded of"),
         (("20m", "--at", "17:30", "foo"), "Give a DELAY or --at, not both."),
         (("nan", "text"), "'nan' is not a duration; try 90"),

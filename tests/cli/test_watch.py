@@ -38,6 +38,24 @@ def test_a_watch_says_what_it_looks_at_and_how_often_it_matched(person: Person):
     assert "{" not in logs
 
 
+def test_a_slash_says_that_a_folder_is_waited_for(person: Person):
+    """Without it a file is waited for, and a folder in its place has no lines."""
+    watch = person("watch", "-q", "--file", "new/", "-m", "log$", "--once", "--every", "100ms").out.strip()
+    (person.folder / "new").mkdir()
+    (person.folder / "new" / "app.log").touch()
+    assert person("wait", "-q", "-t", "30s", watch).code == 0
+    assert person("result", watch).out == f"matched once\n{person.folder}/new/ appeared\n+ app.log\n"
+
+
+def test_a_line_of_output_is_waited_for_by_until_alone(person: Person):
+    id = person.start("-n", "server", "--", "sh", "-c", "echo starting; echo ready on 8080; exec sleep 600")
+    said = person("watch", id, "--until", "ready").out
+    assert said.endswith(" (log server)\n")
+    watch = said.split()[1]
+    assert person("wait", "-q", "-t", "30s", watch).code == 0
+    assert person("result", watch).out == "found ready\nready on 8080\n"
+
+
 def test_a_command_is_not_polled_in_a_folder_that_is_gone(person: Person):
     gone = person.folder / "gone"
     gone.mkdir()

@@ -35,7 +35,7 @@ def test_an_event_is_told_in_our_frame_and_its_text_is_fenced():
     text = notice.message().text
     head, what, *_ = text.splitlines()
     assert head == '<task-notification id="t_2qx7m4kd9a.1.1"/>'
-    assert what.startswith('"build" reports something, and is still running. Automatic event')
+    assert what.startswith('"build" reports something. This is not its ending. Automatic event')
     assert "Untrusted output:" in text
     assert "</task-notification>" not in text
 

@@ -13,6 +13,7 @@ from meantime.kernel.watches import (
     MOST_CONTEXT,
     WatchCursor,
     cursor_of,
+    ending_of,
     rate_for,
     spec_of,
     stored,
@@ -37,7 +38,7 @@ def test_an_order_is_stored_and_read_back():
     [
         ({}, "one thing, not 0"),
         ({"log": "t_1", "port": 80, "match": "x"}, "one thing, not 2"),
-        ({"log": "t_1"}, "needs match"),
+        ({"log": "t_1"}, "needs match or until"),
         ({"log": "../x", "match": "x"}, "not a valid id"),
         ({"log": 3, "match": "x"}, "must be a string"),
         ({"log": "t_1", "match": "x" * 1_001}, "at most 1000"),
@@ -57,6 +58,10 @@ def test_an_order_is_stored_and_read_back():
         ({"port": 0}, "not a port"),
         ({"port": "host:99999"}, "not a port"),
         ({"port": True}, "not a port"),
+        ({"port": "a b:80"}, "not a port"),
+        ({"port": "host\n:80"}, "not a port"),
+        ({"port": "1.2.3:4:80"}, "not a port"),
+        ({"port": 256 * "x" + ":80"}, "not a port"),
         ({"url": "ftp://host"}, "not an http"),
         ({"url": "http://a b"}, "not an http"),
         ({"url": "http://[bad"}, "not an http"),
@@ -92,8 +97,14 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(rest: str):
 
 def test_a_port_alone_is_of_this_machine():
     assert Watch(port=80).spec.of == "127.0.0.1:80"
-    assert Watch(port="[::1]:80").spec.of == "::1:80"
+    assert Watch(port="[::1]:80").spec.of == "[::1]:80"
+    assert Watch(port="::1:80").spec.of == "[::1]:80"
+    assert Watch(port="a_b.example-1.org:80").spec.of == "a_b.example-1.org:80"
     assert Watch(port="example.org:0080").spec.of == "example.org:80"
+
+
+def test_the_scheme_of_an_address_may_be_in_capitals():
+    assert Watch(url="HTTP://host/").spec.of == "HTTP://host/"
 
 
 def test_a_watch_may_ask_to_be_told_less_often_and_never_more_often():
@@ -124,3 +135,18 @@ def _fields(task: Task) -> dict[str, Any]:
 )
 def test_a_watch_ends_honestly(cursor: WatchCursor, why: str, words: str):
     assert summary_of(cursor, why) == words
+
+
+@pytest.mark.parametrize(
+    ("given", "cursor", "words"),
+    [
+        ({"log": "t_2"}, WatchCursor(), "found ready"),
+        ({"log": "t_2"}, WatchCursor(unsearched=7), "found ready; 7 bytes were not searched"),
+        ({"log": "t_2", "match": "ERROR"}, WatchCursor(), "nothing matched until ready"),
+        ({"port": 80}, WatchCursor(matches=2), "matched 2 times until ready"),
+    ],
+)
+def test_a_watch_that_looks_for_its_end_alone_has_found_it(
+    given: dict[str, Any], cursor: WatchCursor, words: str
+):
+    assert ending_of(Watch(until="ready", **given).spec, cursor, "until ready") == words

@@ -7,13 +7,14 @@ import json
 import os
 import signal
 import sys
+import time
 from typing import Any, NoReturn
 
 import chores
 
 from meantime import Agent, Call, Handle, Limits, Meantime, Settings
 from meantime.runtime.runtime import Runtime
-from meantime.testing import FakeSessionRunner
+from meantime.testing import FakeClock, FakeSessionRunner
 
 
 def die(**handles: Handle | str) -> NoReturn:
@@ -98,6 +99,24 @@ async def acked(mt: Meantime, ledger: str) -> NoReturn:
         die(handle=handle, notice=notice.id)
 
 
+async def reminding(mt: Meantime, ledger: str) -> NoReturn:
+    """With a thousand reminders, by both clocks in turn, which come while nobody is there."""
+    thread = mt.thread("conv-1")
+    for n in range(1_000):
+        due: dict[str, Any] = {"at": time.time() + 60 + n} if n % 2 else {"delay": 60.0 + n}
+        await thread.remind(f"{n}", **due)
+    die()
+
+
+async def reminded(mt: Meantime, ledger: str) -> NoReturn:
+    """When some of the reminders that were due have come, and not all."""
+    assert isinstance(mt._runtime, Runtime)
+    before = mt._runtime.waking.unread("conv-1")
+    while mt._runtime.waking.unread("conv-1") < before + 300:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    die(left=str(mt._runtime.reminding.pending))
+
+
 async def _ended(mt: Meantime) -> Handle:
     handle = await mt.thread("conv-1").start(Call(chores.add, 2, 3))
     await handle.wait()
@@ -108,7 +127,8 @@ async def main(place: str, ledger: str) -> None:
     agents = FakeSessionRunner()
     agents.hold()
     settings = Settings(limits=Limits(per_thread=3))
-    mt = await Meantime.open(ledger, settings=settings, runners=[agents])
+    clock = FakeClock(time.time() + 7_200) if place == "reminded" else None  # after another start
+    mt = await Meantime.open(ledger, settings=settings, runners=[agents], clock=clock)
     await globals()[place](mt, ledger)
 
 

@@ -99,6 +99,52 @@ async def test_a_turn_left_while_its_lease_is_being_written(mt: Meantime, thread
 
 
 @pytest.mark.embedded
+async def test_a_turn_that_is_cancelled_while_it_looks_is_not_left_open(mt: Meantime, thread: Thread) -> None:
+    with Slow(mt, "notices") as slow:
+        opening = asyncio.ensure_future(thread.turn().__aenter__())
+        await slow.reached.wait()
+        await cancel(opening)
+    id = await ended(thread)
+    await asyncio.wait_for(anext(thread.wakeups()), 10)  # which a busy thread is not given
+    assert await told(thread) == [id]
+
+
+@pytest.mark.embedded
+async def test_a_thread_is_busy_while_its_turn_looks(mt: Meantime, thread: Thread) -> None:
+    with Slow(mt, "notices") as slow:
+        opening = asyncio.ensure_future(thread.turn().__aenter__())
+        await slow.reached.wait()
+        woken = asyncio.ensure_future(anext(thread.wakeups()))
+        id = await ended(thread)  # the look has found nothing, and does not see it
+        assert not woken.done()
+    turn = await opening
+    assert [notice.task_id for notice in (*turn.notices, *await turn.boundary())] == [id]
+    await turn.ack()
+    await turn.__aexit__(None, None, None)
+    assert await told(thread) == []
+    await cancel(woken)
+
+
+@pytest.mark.embedded
+async def test_a_turn_left_while_it_looks_takes_nothing(mt: Meantime, thread: Thread) -> None:
+    await ended(thread)
+    for _ in range(5):
+        with pytest.raises(RuntimeError):
+            async with thread.turn():
+                raise RuntimeError
+    assert "parked" in await thread.reminder()  # so that the look finds something
+    turn = thread.turn()
+    await turn.__aenter__()
+    with Slow(mt, "notices") as slow:
+        looking = asyncio.ensure_future(turn.boundary())
+        await slow.reached.wait()
+        id = await ended(thread)
+        await turn.__aexit__(None, None, None)
+    assert list(await looking) == []
+    assert await told(thread) == [id]
+
+
+@pytest.mark.embedded
 async def test_leaving_a_turn(mt: Meantime, thread: Thread) -> None:
     id = await ended(thread)
     turn = await thread.turn().__aenter__()

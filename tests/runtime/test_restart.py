@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,29 @@ async def crash(place: str, ledger: str) -> dict[str, str]:
     said, _ = await asyncio.wait_for(process.communicate(), 30)
     assert process.returncode == -signal.SIGKILL
     return json.loads(said)
+
+
+@pytest.mark.slow
+async def test_a_thousand_due_reminders_come_once_and_in_order_over_kills(path: str) -> None:
+    """They are due when an owner opens the ledger; it is killed twice while it tells them."""
+    await crash("reminding", path)
+    left = [int((await crash("reminded", path))["left"]) for _ in range(2)]
+    assert 1_000 > left[0] > left[1] > 0
+    async with Meantime.open(path, clock=FakeClock(time.time() + 7_200)) as mt:
+        thread = mt.thread("conv-1")
+        async with asyncio.timeout(30):
+            while await thread.schedules():  # noqa: ASYNC110  no event says that the last one came
+                await asyncio.sleep(0.01)
+        found: list[str] = []
+        while group := await _told(thread):
+            found += group
+    assert found == [f"{n}" for n in range(1_000)]
+
+
+async def _told(thread: Thread) -> list[str]:
+    async with thread.turn() as turn:
+        await turn.ack()
+        return [notice.text for notice in turn.notices]
 
 
 @pytest.mark.behaviour("H1")

@@ -48,12 +48,34 @@ async def test_entries_of_a_folder_are_told_by_name(thread: Thread, tmp_path: Pa
     folder.mkdir()
     (folder / "old.log").touch()
     watch = await thread.start(Watch(file=folder, match=r"\.log$"))
-    await first_look(thread, watch.id)
+    assert await told(thread, watch.id, 1) == [("event", f"{folder} already has\n+ old.log")]
     (folder / "other.txt").touch()
     (folder / "new.log").write_text("x")
     assert await told(thread, watch.id, 1) == [("event", f"{folder} changed\n+ new.log")]
     shutil.rmtree(folder)
     assert (await told(thread, watch.id, 1))[-1][1].endswith(("is gone", "- new.log\n- old.log", "- old.log"))
+
+
+async def test_entries_that_are_there_already_are_not_new(thread: Thread, tmp_path: Path):
+    (tmp_path / "old.log").touch()
+    watch = await thread.start(Watch(file=tmp_path, match=r"\.log$", new=True, once=True))
+    await first_look(thread, watch.id)
+    (tmp_path / "new.log").touch()
+    assert await told(thread, watch.id, 1) == [("ending", f"matched once\n{tmp_path} changed\n+ new.log")]
+
+
+async def test_a_folder_without_such_an_entry_is_not_told(thread: Thread, tmp_path: Path):
+    folder = tmp_path / "out"
+    watch = await thread.start(Watch(file=f"{folder}/", match=r"\.log$", once=True, every=0.1))
+    await first_look(thread, watch.id)
+    for change, state in ((folder.mkdir, {"/": [0, 0]}), (folder.rmdir, {}), (folder.mkdir, {"/": [0, 0]})):
+        change()
+        async with asyncio.timeout(PATIENCE):
+            while (await thread.get(watch)).run.cursor != {"state": state}:  # noqa: ASYNC110  it tells nobody
+                await asyncio.sleep(0.01)
+    (folder / "other.txt").touch()
+    (folder / "new.log").touch()
+    assert await told(thread, watch.id, 1) == [("ending", f"matched once\n{folder}/ changed\n+ new.log")]
 
 
 @pytest.mark.usefixtures("events")
@@ -172,7 +194,7 @@ async def test_until_alone_follows_the_lines_of_a_file(thread: Thread, tmp_path:
     watch = await thread.start(Watch(file=log, until="READY", every=0.1))
     with log.open("a") as file:
         file.write("READY to serve\n")
-    assert await told(thread, watch.id, 1) == [("ending", "nothing matched until READY\nREADY to serve")]
+    assert await told(thread, watch.id, 1) == [("ending", "found READY\nREADY to serve")]
 
 
 async def test_a_name_forges_no_line_of_a_notice(thread: Thread, tmp_path: Path):

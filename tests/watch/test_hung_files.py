@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from meantime import Meantime, Thread, Watch
+from meantime import Meantime, Refused, Thread, Watch
 from meantime.app.system_clock import SystemClock
 from meantime.kernel.watches import WatchCursor, cursor_of
 from meantime.runners.watch import file_states, file_threads, followed_file
@@ -118,6 +118,33 @@ async def test_other_watches_go_on_and_the_hung_ones_say_so_once(
     with there.open("a") as file:
         file.write("more\n")
     assert (await told(thread, state.id, 1))[-1][1].startswith(f"{there} changed")
+
+
+async def test_a_command_in_it_is_refused_and_one_that_was_started_before_says_so(
+    thread: Thread, server: DeadServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    isdir = os.path.isdir
+
+    def slow_isdir(path: str) -> bool:
+        server.pass_by(os.fspath(path))
+        return isdir(path)
+
+    monkeypatch.setattr(os.path, "isdir", slow_isdir)
+    watch = await thread.start(Watch(command="true", cwd=server.folder, every=0.1))
+    await first_look(thread, watch.id)
+    server.is_dead = True
+    back = threading.Timer(PATIENCE / 2, server.come_back)  # where the loop itself hangs
+    back.start()
+    with pytest.raises(Refused, match=f"{server.folder} cannot be looked at: .* has not answered") as refused:
+        await thread.start(Watch(command="true", cwd=server.folder))
+    assert refused.value.code == "no_answer"
+    assert (await told(thread, watch.id, 1))[0][1].startswith(f"exit 0 → failed\n{server.folder} cannot be")
+    other = await thread.start(Watch(command="echo ok", cwd=tmp_path, match="ok", once=True))
+    assert await told(thread, other.id, 1) == [("ending", "matched once\nexit 0\nok")]
+    assert server.is_dead
+    back.cancel()
+    server.come_back()
+    assert await told(thread, watch.id, 1) == [("event", "failed → exit 0")]
 
 
 @pytest.mark.parametrize("match", ["", "ERROR"])

@@ -68,6 +68,22 @@ async def test_a_line_ends_the_watch(thread: Thread):
     ]
 
 
+async def test_until_alone_waits_for_a_line(thread: Thread):
+    server = await thread.start(ECHO)
+    watch = await thread.start(Watch(log=server, until="^ready", context=1))
+    await server.send("starting\nready on 8080\n")
+    expected = "found ^ready\n  starting\n> ready on 8080"
+    assert await told(thread, watch.id, 1) == [("ending", expected)]
+
+
+async def test_a_watch_is_named_by_its_task_and_not_by_an_id(thread: Thread):
+    server = await thread.start(ECHO, description="dev\nserver " + 80 * "x")
+    for watch, name in ((Watch(log=server, match="ERROR"), "log"), (Watch(task=server), "task")):
+        title = (await thread.get(await thread.start(watch))).title
+        assert title.startswith(f"{name} dev server x"), title
+        assert len(title) < 80
+
+
 async def test_nothing_matched_until_the_deadline(thread: Thread):
     server = await thread.start(ECHO)
     watch = await thread.start(Watch(log=server, match="ERROR", deadline=0.05))
@@ -110,7 +126,7 @@ async def test_a_cancelled_watch_says_what_it_found(thread: Thread):
     await server.send("ERROR 1\n")
     await told(thread, watch.id, 1)
     await watch.cancel(wait=True)
-    assert (await thread.output(watch.id)).value == "matched once"
+    assert (await thread.output(watch.id)).value == "matched once until it was stopped"
     await server.send("ERROR 2\n")  # nobody is told
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from .argument_checks import as_number, shown
-from .durations import seconds_of
+from .durations import iso, seconds_of
 from .errors import InvalidInput
 from .plain_text import plain
 
@@ -93,11 +93,12 @@ def _check_at(at: object, now: float) -> float:
     number = check_time(at, "at")
     if number < now - GRACE:
         raise InvalidInput(
-            f"at={shown(at)} is {now - number:.0f} seconds in the past.",
-            hint="Give a time that is still to come.",
+            f"at={iso(number) or shown(at)} is in the past.", hint="Give a time that is still to come."
         )
     if number > now + FARTHEST:
-        raise InvalidInput(f"at={shown(at)} is too far in the future.", hint="Ten years are the most.")
+        raise InvalidInput(
+            f"at={iso(number) or shown(at)} is too far in the future.", hint="Ten years are the most."
+        )
     return number
 
 

@@ -94,12 +94,12 @@ class Refused(MeantimeError):
 
 
 class Duplicate(Refused):
-    """The id or the tool call has its task already; `existing` is that task's id."""
+    """The id or the tool call has its task, or its reminder, already; `existing` is the id of that."""
 
     code = "duplicate"
 
-    def __init__(self, message: str, existing: str, *, code: str = "duplicate") -> None:
-        super().__init__(message, code=code, hint=f"The existing task is {existing}.")
+    def __init__(self, message: str, existing: str, *, code: str = "duplicate", what: str = "task") -> None:
+        super().__init__(message, code=code, hint=f"The existing {what} is {existing}.")
         self.existing = existing
 
     @classmethod

@@ -186,7 +186,8 @@ def _what(body: NoticeBody) -> str:
         case SourceKind.MESSAGE:
             return f'Message from "{title}".'
         case _:
-            return f'"{title}" reports something, and is still running.'
+            # It may have ended since: a notice that was leased has the same words ever after.
+            return f'"{title}" reports something. This is not its ending.'
 
 
 def canonical(notice: Notice) -> Message:

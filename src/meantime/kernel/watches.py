@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from datetime import timedelta
+from ipaddress import AddressValueError, IPv6Address
 from typing import Annotated, Any, cast
 from urllib.parse import urlsplit
 
@@ -101,7 +102,8 @@ class Watch:
 
     Name one thing to look at:
 
-    log: a task: each line of its output that `match` fits is told.
+    log: a task: each line of its output that `match` fits is told. With `until` alone, the line that ends
+        the watch.
     file: a file or a folder: told when it appears, changes or goes. With `match`, each line of the file
         that it fits; of a folder, only entries whose name it fits. With `until`, too, lines are searched.
     port: a port of this machine, or "host:port": "open" or "closed".
@@ -113,13 +115,13 @@ class Watch:
     How:
 
     match: a regular expression (RE2): what is told. Without it, of what has states, every change is told.
-    context: lines to tell before and after a matching line.
+    context: lines to tell before a matching line, and after it as far as they are printed by then.
     stream: of a log, "stdout" or "stderr" alone.
     new: of a log or a file, search only what comes from now on.
     once: the first match ends the watch.
     every: seconds, a text such as "1m", or a timedelta; how often to look, and to tell, at most.
     until: an expression; a line or a state that it fits ends the watch.
-    deadline: the same; after so long it ends, whatever was found.
+    deadline: a duration as `every` is; after so long it ends, whatever was found.
     """
 
     __slots__ = ("spec",)
@@ -190,17 +192,19 @@ class Watch:
         return f"Watch({title_of(self.spec)!r})"
 
 
-def title_of(spec: WatchSpec) -> str:
+def title_of(spec: WatchSpec, name: str = "") -> str:
+    """`name`: of a task, which says more than its id."""
     of = " ".join(cast("list[str]", of)) if type(of := spec.of) is list else str(of)
-    looked = f"{spec.source} {of}"
+    looked = f"{spec.source} {name or of}"
     return cut(f"{looked}: {spec.match}" if spec.match else looked, NAME)
 
 
 def _fitting(spec: WatchSpec) -> WatchSpec:
     """Options that mean nothing for their source are refused: what was asked for would not happen."""
-    if spec.source == "log" and not spec.match:
+    if spec.source == "log" and not spec.match and not spec.until:
         raise InvalidInput(
-            "A watch of a log needs match.", hint='Say which lines are told: match=r"ERROR|panic".'
+            "A watch of a log needs match or until.",
+            hint='Say which lines are told: match=r"ERROR|panic"; or which one ends it: until="ready".',
         )
     for name, sources in _ONLY.items():
         if spec.source not in sources and getattr(spec, name) != getattr(_PLAIN, name):
@@ -246,9 +250,19 @@ def _port(value: object, name: str) -> str:
     text = str(value) if type(value) in (int, str) else ""
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
-    if not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536 or len(host) > 255:
+    if not _is_host(host) or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
         raise InvalidInput(f"{name}={shown(value)} is not a port.", hint='Write 8080 or "host:8080".')
-    return f"{host}:{int(port)}"
+    return f"[{host}]:{int(port)}" if ":" in host else f"{host}:{int(port)}"
+
+
+def _is_host(text: str) -> bool:
+    """A name that could never be found would be "closed" for ever."""
+    if ":" not in text:
+        return len(text) <= 255 and all(sign.isalnum() or sign in "-._" for sign in text)
+    try:
+        return bool(IPv6Address(text))
+    except AddressValueError:
+        return False
 
 
 def _url(value: object, name: str) -> str:
@@ -260,7 +274,7 @@ def _url(value: object, name: str) -> str:
         has_login, host, port = "@" in text, None, None
     if has_login:  # what is watched is stored and told: a password must not be in it, nor in this text
         raise InvalidInput("A watch sends no login: use a command, such as curl.")
-    is_http = text.startswith(("http://", "https://")) and not any(sign <= " " for sign in text)
+    is_http = text.lower().startswith(("http://", "https://")) and not any(sign <= " " for sign in text)
     if not is_http or not host or port == 0:
         raise InvalidInput(
             f"{name}={shown(text)} is not an http or https address.", hint='Write "http://host:8080/path".'
@@ -328,12 +342,26 @@ def so_far(task: Task) -> str:
     return summary_of(cursor, "" if cursor.matches else "yet")
 
 
+def ending_of(spec: WatchSpec, cursor: WatchCursor, why: str) -> str:
+    """How a watch ended. One that looked for nothing but its end has found that."""
+    if not spec.match and not cursor.matches and why == until_words(spec):
+        return f"found {spec.until}{_not_looked_at(cursor)}"
+    return summary_of(cursor, why)
+
+
+def until_words(spec: WatchSpec) -> str:
+    return f"until {spec.until}"
+
+
 def summary_of(cursor: WatchCursor, why: str = "") -> str:
-    """How a watch ends: how often it matched, why it is over, and what it could not look at."""
+    """How often a watch matched, why it is over, and what it could not look at."""
     times = {0: "nothing matched", 1: "matched once"}.get(cursor.matches, f"matched {cursor.matches} times")
+    return f"{times}{' ' + why if why else ''}{_not_looked_at(cursor)}"
+
+
+def _not_looked_at(cursor: WatchCursor) -> str:
     lost = f"; {cursor.unsearched:,} bytes were not searched" if cursor.unsearched else ""
-    trouble = f"; {cursor.trouble}" if cursor.trouble else ""
-    return f"{times}{' ' + why if why else ''}{lost}{trouble}"
+    return f"{lost}; {cursor.trouble}" if cursor.trouble else lost
 
 
 def counted(cursor: WatchCursor, matches: int, **more: Any) -> WatchCursor:

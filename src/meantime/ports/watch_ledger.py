@@ -16,6 +16,14 @@ class Standing(NamedTuple):
     ended: bool = False  # it will not change any more
 
 
+class FolderLooker(Protocol):
+    """The runner of watches, as the start of one needs it."""
+
+    async def is_folder(self, path: str) -> bool:
+        """Asked beside the event loop. Raises Refused where its file system does not answer."""
+        ...
+
+
 class WatchLedger(Protocol):
     async def read(self, id: str, stream: str, offset: int, most: int) -> Chunk:
         """The output of a task. Raises NotFound once the task was deleted."""

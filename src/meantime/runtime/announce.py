@@ -44,6 +44,7 @@ MAX_INBOX = 200  # notices of a page for people
 MAX_COUNTED = 10_000  # told ones that are counted for them
 MAX_LOOKED = 100  # notices that a reminder reads; the rest are counted
 _UNTOLD = (NoticeState.UNREAD, NoticeState.LEASED)
+_OPEN = (*_UNTOLD, NoticeState.PARKED)
 
 
 class Holding:
@@ -100,31 +101,34 @@ class Announcing:
         holding = Holding(thread, None if lease is None else check(lease))
         holding.opened_at = self._record.clock.now()
         self._turns[holding.id] = holding
-        self._waking.enter(thread)
-        leasing = self._begin(self._lease(holding, limit), holding)
+        self._waking.enter(thread)  # before the look: notices that come meanwhile meet a busy thread
         try:
-            notices = await asyncio.shield(leasing)
+            notices = await self._leased(holding, limit)
         except BaseException:
-            self._begin(self._undo(leasing, holding))  # nobody will hold this turn
+            self._begin(self._close(holding, failed=False))  # nobody will hold this turn
             raise
         self._arm(holding)
         return OpenTurn(holding.id, notices)
 
-    async def _undo(self, leasing: asyncio.Task[Sequence[Notice]], holding: Holding) -> None:
-        await asyncio.wait([leasing])
-        await self._close(holding, failed=False)
-
     async def boundary(self, turn: str, *, limit: int, thread: str | None = None) -> Sequence[Notice]:
         """Notices that a cancelled caller did not see are unacknowledged, and come again after this turn."""
         _check_limit(limit)
-        holding = self._holding(turn, thread)
+        return await self._leased(self._holding(turn, thread), limit)
+
+    async def _leased(self, holding: Holding, limit: int) -> Sequence[Notice]:
+        """Before most requests to a model there is nothing to tell: then a look is enough, and needs no task
+        of its own. A turn that was closed during the look takes nothing.
+        """
+        thread = holding.thread
+        parked = [NoticeState.PARKED]
+        is_empty = not self._waking.unread(thread) and not await self._store.notices(thread, parked, 1)
+        if is_empty or holding.id not in self._turns:
+            return ()
         return await self._finish(self._lease(holding, limit), holding)
 
     async def _lease(self, holding: Holding, limit: int) -> Sequence[Notice]:
         thread = holding.thread
         known = self._waking.unread(thread)
-        if not known and not await self._store.notices(thread, [NoticeState.PARKED], 1):
-            return ()
         now = self._record.clock.now()
         notices = await self._store.lease(thread, holding.id, limit, now)
         holding.held.update((notice.id, now) for notice in notices)
@@ -152,6 +156,8 @@ class Announcing:
         if turn not in self._turns and (notices or reads):
             return await self._settled_before(turn, notices, reads, thread)
         holding = self._holding(turn, thread)
+        if not (notices or entries or reads):
+            return Settled((), ())
         return await self._finish(self._settle(holding, notices, entries, reads), holding)
 
     async def _settled_before(
@@ -212,7 +218,10 @@ class Announcing:
         turn, thread = check_id(turn, "turn"), check_scope(thread)
         if turn in self._turns:
             holding = self._holding(turn, thread)
-            await self._finish(self._close(holding, failed=failed))
+            if holding.held or holding.under_way:
+                await self._finish(self._close(holding, failed=failed))
+            else:  # nothing is written, so there is nothing to finish if the caller is cancelled
+                await self._close(holding, failed=failed)
 
     async def _close(self, holding: Holding, *, failed: bool) -> None:
         if self._turns.pop(holding.id, None) is None:
@@ -300,12 +309,13 @@ class Announcing:
 
     async def reminder(self, thread: str) -> str:
         # Only what is open is looked at, never history: the cost is that of the text itself.
-        found = await self._store.notices(thread, _UNTOLD, MAX_LOOKED)
+        is_empty = not await self._store.count_notices(thread, _OPEN)  # so it is before most requests
+        found = () if is_empty else await self._store.notices(thread, _UNTOLD, MAX_LOOKED)
         untold = [notice.task for notice in found if notice.body is None]
         ended = {(task.id, task.run.number) for task in untold}  # the store may know of an ending first
         of_thread = self._record.of_thread.get(thread, {}).values()
         active = [task for task in of_thread if (task.id, task.run.number) not in ended]
-        parked = await self._store.count_notices(thread, [NoticeState.PARKED])
+        parked = 0 if is_empty else await self._store.count_notices(thread, [NoticeState.PARKED])
         unlisted = self._untold(thread) - len(found) if len(found) == MAX_LOOKED else 0
         rests = self._waking.rests(thread)
         kinds = Counter(notice.kind for notice in found)

@@ -264,7 +264,7 @@ class Record:
 
 def duplicate_call(call: str, existing: str, what: str = "task") -> Duplicate:
     text = f"Tool call {call!r} of this thread has its {what} already."
-    return Duplicate(text, existing, code="duplicate_tool_call")
+    return Duplicate(text, existing, code="duplicate_tool_call", what=what)
 
 
 def not_started(task: Task) -> Refused:

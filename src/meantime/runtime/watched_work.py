@@ -17,12 +17,13 @@ from meantime.kernel.event_notices import Events
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Chunk, Json, Task, fence_of
 from meantime.kernel.notices import summary
+from meantime.kernel.payloads import one_line
 from meantime.kernel.watches import KIND, WatchSpec, stored, title_of
 from meantime.kernel.work import Order
 from meantime.ports.engine import Engine
 from meantime.ports.runner import SpeakingRunner
 from meantime.ports.store import Committed
-from meantime.ports.watch_ledger import Standing
+from meantime.ports.watch_ledger import FolderLooker, Standing
 from meantime.system.platform import boot, stat
 
 from .queries import Looking
@@ -30,6 +31,7 @@ from .record import Record
 from .run_notices import RunNotices
 
 MOST_PATH, MOST_NAME = 4_096, 255  # bytes of a path, and of a name in it
+TITLE = 60  # characters of the name of a task, in that of its watch
 FOLLOWED = 0.2  # seconds after which a running task that nobody follows yet is looked at again
 
 
@@ -53,10 +55,11 @@ class WatchedWork:
             InvalidInput: There can be no such file, or there is no such folder for its command.
         """
         spec = msgspec.convert(order.work.input, WatchSpec)
-        _check_paths(spec)
+        await self._check_paths(spec)
+        name = ""
         if spec.source in ("log", "task"):
             task = await self._looking.find(cast("str", spec.of), None)
-            spec = replace(spec, of=task.id)
+            spec, name = replace(spec, of=task.id), one_line(task.title, TITLE)
             if spec.source == "log":
                 self._speaking(task)
                 if spec.new and not is_delayed:
@@ -68,7 +71,17 @@ class WatchedWork:
                 raise NotFound(f"There is no process {spec.of}.", hint="It may have ended.")
             spec = replace(spec, started=found.started)
         spec = replace(spec, boot=boot(), began=None if is_delayed else self._record.clock.monotonic())
-        return order._replace(work=replace(order.work, name=title_of(spec), input=stored(spec)))
+        return order._replace(work=replace(order.work, name=title_of(spec, name), input=stored(spec)))
+
+    async def _check_paths(self, spec: WatchSpec) -> None:
+        """Paths that no look would ever find: such a watch would never tell of anything."""
+        runner = cast("FolderLooker", self._engine.runner(KIND))
+        if spec.cwd is not None and not await runner.is_folder(spec.cwd):
+            raise InvalidInput(
+                f"cwd={shown(spec.cwd)} is not a folder.", hint="Name a folder that the command can run in."
+            )
+        if spec.source == "file" and _is_too_long(os.fsencode(cast("str", spec.of))):
+            raise InvalidInput(f"file={shown(spec.of)} has a name that is too long.", hint="Shorten it.")
 
     # -- what others do
 
@@ -167,16 +180,6 @@ class WatchedWork:
         if task.id not in self._record.live:
             return False
         return (await self._record.amend(task.id, kept)).run.cursor == cursor
-
-
-def _check_paths(spec: WatchSpec) -> None:
-    """Paths that no look would ever find: such a watch would never tell of anything."""
-    if spec.cwd is not None and not os.path.isdir(spec.cwd):
-        raise InvalidInput(
-            f"cwd={shown(spec.cwd)} is not a folder.", hint="Name a folder that the command can run in."
-        )
-    if spec.source == "file" and _is_too_long(os.fsencode(cast("str", spec.of))):
-        raise InvalidInput(f"file={shown(spec.of)} has a name that is too long.", hint="Shorten it.")
 
 
 def _is_too_long(path: bytes) -> bool:

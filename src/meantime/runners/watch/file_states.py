@@ -7,7 +7,7 @@ import os
 import stat
 import zlib
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from meantime.kernel.model import Json
 from meantime.ports.clock import Clock, sleep
@@ -51,17 +51,25 @@ class FolderListener:
             self._events.forget(number, self._wake)
 
 
+class EntryNames(NamedTuple):
+    """Which entries of a folder count."""
+
+    match: Expression
+    new: bool  # those that are there at the beginning do not
+
+
 class FileState:
     """A file or a folder as a whole. Its state is what `stat` says; of a folder, of every entry."""
 
     reports = False
 
     def __init__(
-        self, path: str, match: Expression | None, events: FolderEvents, calls: FileCalls, clock: Clock
+        self, path: str, names: EntryNames | None, events: FolderEvents, calls: FileCalls, clock: Clock
     ) -> None:
+        """`names`: of a folder, the entries that count."""
         self.every = POLL
         self._path = path
-        self._match = match
+        self._names = names
         self._events = events
         self._calls = calls
         self._clock = clock
@@ -91,7 +99,8 @@ class FileState:
         except (FileNotFoundError, NotADirectoryError):
             gone = was is not None and was != {}
             self._calls.place = device_of(self._path) or self._path
-            return rest, Look({}, f"{self._path} is gone" if gone else f"{self._path} is not there")
+            text = f"{self._path} is gone" if gone else f"{self._path} is not there"
+            return rest, Look({}, text, wanted=self._is_wanted(was, {}))
         except OSError as problem:
             return rest, self._unseen(was, problem)
         self._calls.place = found.st_dev
@@ -99,7 +108,8 @@ class FileState:
             return rest, self._folder(was)
         old = cast("dict[str, Any]", was or {}).get("")
         text = f"{self._path} {'changed' if old else 'appeared'} ({found.st_size:,} bytes)"
-        return rest, Look({"": _entry(found)}, text)
+        state: dict[str, Json] = {"": _entry(found)}
+        return rest, Look(state, text, wanted=self._is_wanted(was, state))
 
     def _folder(self, was: Json) -> Look:
         try:
@@ -107,12 +117,25 @@ class FileState:
                 entries = {one.name: _stat(one.path) for one in found}
         except OSError as problem:
             return self._unseen(was, problem)
-        wanted = sorted(name for name in entries if self._match is None or self._match.fits(_plain(name)))
-        if len(wanted) > MOST_ENTRIES:
-            sum_of = zlib.crc32(repr([(name, entries[name]) for name in wanted]).encode("utf-8", "replace"))
-            return Look({"/": [len(wanted), sum_of]}, f"{self._path} changed: {len(wanted):,} entries")
-        state: dict[str, Json] = {"/": [len(wanted), 0]} | {_plain(name): entries[name] for name in wanted}
-        return Look(state, _difference(self._path, cast("dict[str, Any]", was or {}), state))
+        match = None if self._names is None else self._names.match
+        named = sorted(name for name in entries if match is None or match.fits(_plain(name)))
+        state: dict[str, Json]
+        if len(named) > MOST_ENTRIES:
+            sum_of = zlib.crc32(repr([(name, entries[name]) for name in named]).encode("utf-8", "replace"))
+            state = {"/": [len(named), sum_of]}
+            text = f"{self._path} {'already has' if was is None else 'changed:'} {len(named):,} entries"
+        else:
+            state = {"/": [len(named), 0]} | {_plain(name): entries[name] for name in named}
+            text = _difference(self._path, cast("dict[str, Any] | None", was), state)
+        return Look(state, text, wanted=self._is_wanted(was, state))
+
+    def _is_wanted(self, was: Json, now: Json) -> bool | None:
+        """Whether an entry that counts by its name is new, other or gone; None where every change counts."""
+        if self._names is None:
+            return None
+        if was is None:
+            return _count(now) > 0 and not self._names.new
+        return _count(was) + _count(now) > 0
 
     def _unseen(self, was: Json, problem: OSError) -> Look:
         text = f"{self._path} cannot be looked at: {problem.strerror}."
@@ -121,6 +144,11 @@ class FileState:
     def close(self) -> None:
         if self._listener is not None:
             self._calls.close(self._listener.stop)
+
+
+def _count(state: Json) -> int:
+    """Entries of a folder."""
+    return cast("dict[str, Any]", state).get("/", [0])[0]
 
 
 def _stat(path: str) -> list[int] | None:
@@ -143,13 +171,14 @@ def _shown(name: str) -> str:
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in name)
 
 
-def _difference(path: str, was: dict[str, Any], now: dict[str, Any]) -> str:
+def _difference(path: str, before: dict[str, Any] | None, now: dict[str, Any]) -> str:
+    was = before or {}
     new = [f"+ {_shown(name)}" for name in now if name not in was and name != "/"]
     gone = [f"- {_shown(name)}" for name in was if name not in now and name not in ("/", "")]
     other = [f"~ {_shown(name)}" for name in now if name in was and was[name] != now[name] and name != "/"]
     every = [*new, *gone, *other]
     more = [f"and {len(every) - MOST_NAMED} more"] if len(every) > MOST_NAMED else []
-    head = f"{path} appeared" if not was else f"{path} changed"
+    head = f"{path} {'already has' if before is None else 'changed' if was else 'appeared'}"
     return "\n".join([head, *every[:MOST_NAMED], *more])
 
 
@@ -285,7 +314,7 @@ class FileWatch:
         has_lines = bool(match or self.findings.spec.until) and not path.endswith("/")
         if has_lines and not await self._looks.make(lambda: os.path.isdir(path), is_look=False):
             return FileLines(self.findings, self._events, self._looks, clock)
-        names = expression(match) if match else None
+        names = EntryNames(expression(match), self.findings.spec.new) if match else None
         state = FileState(path, names, self._events, self._calls, clock)
         return StateWatch(self.findings, state, clock, match="", is_quick=True)
 

@@ -13,7 +13,7 @@ from meantime.kernel.errors import NotFound, Refused
 from meantime.kernel.event_notices import Events
 from meantime.kernel.line_blocks import LineBlocks
 from meantime.kernel.model import Json
-from meantime.kernel.watches import MOST_CONTEXT, counted
+from meantime.kernel.watches import MOST_CONTEXT, counted, until_words
 from meantime.ports.clock import Clock
 from meantime.ports.watch_ledger import WatchLedger
 
@@ -50,7 +50,7 @@ class LogWatch:
     @property
     def texts(self) -> tuple[str, ...]:
         spec = self.findings.spec
-        return (spec.match, spec.until) if spec.until else (spec.match,)
+        return tuple(filter(None, (spec.match, spec.until)))
 
     def end(self, why: str, last: str = "") -> None:
         """`last`: what it found last, which its ending tells."""
@@ -58,7 +58,7 @@ class LogWatch:
             self.over.set_result((why, last))
 
     def _end_until(self, last: str) -> None:
-        self.end(f"until {self.findings.spec.until}", last)
+        self.end(until_words(self.findings.spec), last)
 
     async def save(self) -> None:
         """How far it has searched. Once it is over its cursor stays where it is: whoever comes after a crash

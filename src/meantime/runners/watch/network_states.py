@@ -25,8 +25,8 @@ class PortState:
     reports = False
 
     def __init__(self, address: str) -> None:
-        self._host, _, port = address.rpartition(":")
-        self._port = int(port)
+        host, _, port = address.rpartition(":")
+        self._host, self._port = host.removeprefix("[").removesuffix("]"), int(port)
 
     def listen(self, wake: asyncio.Event) -> None: ...
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
-from meantime.kernel.errors import InvalidInput, LimitReached, MeantimeError, NotFound
+from meantime.kernel.errors import InvalidInput, LimitReached, MeantimeError, NotFound, Refused
 from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import Jsonable
-from meantime.kernel.watches import KIND, spec_of, summary_of
+from meantime.kernel.watches import KIND, ending_of, spec_of, summary_of
 from meantime.ports.clock import Alarm, Clock, age
 from meantime.ports.commands import Commands
 from meantime.ports.runner import Abilities, Assignment, Context, Leftovers
@@ -19,7 +20,7 @@ from meantime.system.platform import FolderEvents
 
 from .expressions import expression
 from .file_states import FileWatch
-from .file_threads import FileCalls, FileThreads
+from .file_threads import FileCalls, FileThreads, Hangs
 from .findings import Findings
 from .log_scan import DELETED, LogScan, LogWatch
 from .network_states import PortState, UrlState
@@ -27,6 +28,7 @@ from .process_states import CommandState, LedgerState, ProcessState, folder_of
 from .state_watch import RunningWatch, StateWatch
 
 MOST = 10_000  # watches at once
+STOPPED = "until it was stopped"
 
 
 class WatchRunner:
@@ -73,6 +75,14 @@ class WatchRunner:
                 f"{MOST} watches run, which is the most.", running=len(self._running), limit=MOST
             )
 
+    async def is_folder(self, path: str) -> bool:
+        calls = FileCalls(path, self._threads)
+        try:
+            return await calls.make(lambda: os.path.isdir(path))
+        except Hangs as problem:
+            calls.close(lambda: None)
+            raise Refused(str(problem), code="no_answer", hint="Start it when that answers again.") from None
+
     def can_run(self, task: Task) -> bool:
         return True
 
@@ -94,7 +104,7 @@ class WatchRunner:
             if me.cancelling() > context.stops:
                 return Report(detached=True)  # we leave it to the next owner
             context.emit("matches", looking.findings.cursor.matches)
-            return Report(stopped=True, partial=summary_of(looking.findings.cursor))
+            return Report(stopped=True, partial=summary_of(looking.findings.cursor, STOPPED))
         except MeantimeError as problem:
             return Report(error=Failed(str(problem), problem.code))
         except OSError as problem:
@@ -107,7 +117,7 @@ class WatchRunner:
             if self._running.get(task.id) == (me, looking):
                 del self._running[task.id]
         context.emit("matches", looking.findings.cursor.matches)
-        text = summary_of(looking.findings.cursor, why)
+        text = ending_of(looking.findings.spec, looking.findings.cursor, why)
         return Report(result=Jsonable(f"{text}\n{last}" if last else text, True))
 
     def _look(self, findings: Findings) -> RunningWatch:

@@ -8,13 +8,14 @@ from typing import NamedTuple, Protocol
 
 from meantime.kernel.event_notices import one
 from meantime.kernel.model import Json
-from meantime.kernel.watches import counted
+from meantime.kernel.watches import counted, until_words
 from meantime.ports.clock import Clock, sleep
 
 from .expressions import Exactly, Expression, expression
 from .findings import Findings
 from .log_scan import DEADLINE
 
+UNDER_WAY = f"{DEADLINE}, while a look was under way"
 JITTER = 0.1  # of the time between two looks: watches that began together do not look together for ever
 WANTED = {"port": Exactly("open")}  # what is told where no `match` says it
 BACK_OFF, MOST_TIMES, LONGEST = 2.0, 3.0, 60.0  # between looks that fail: times `every`, and seconds, at most
@@ -32,6 +33,7 @@ class Look(NamedTuple):
     failed: bool = False  # it could not be looked at: the next look comes later
     trouble: str = ""  # told once, until a look goes well: nothing is known of the state
     late: bool = False  # it was given up on before it came
+    wanted: bool | None = None  # whether it is told, if the expressions do not say that
 
 
 class StateSource(Protocol):
@@ -134,7 +136,7 @@ class StateWatch:
             look = await self._look(is_first=is_first)
             is_first, is_last = False, self._times.is_due
             if look is None:
-                return DEADLINE, ""
+                return UNDER_WAY, ""
             if look.trouble or not look.late:  # a file system that is slow for each look is told of once
                 await self.findings.say_trouble(look.trouble)
             if not look.trouble and (ended := await self._judge(look)) is not None:
@@ -193,9 +195,8 @@ class StateWatch:
             return None
         text = look.matched or look.text
         if self._until is not None and self._until.fits(text):
-            return f"until {self._until.text}", look.text
-        is_first = cursor.state is None
-        if not (self._match.fits(text) if self._match is not None else not is_first):
+            return until_words(self.findings.spec), look.text
+        if not self._is_wanted(look):
             await self.findings.save(state=look.state)
             return None
         if self.findings.spec.once or look.over:
@@ -203,6 +204,13 @@ class StateWatch:
             return look.over, look.text
         await self.findings.tell(one(look.text), counted(cursor, 1, state=look.state))
         return None
+
+    def _is_wanted(self, look: Look) -> bool:
+        if look.wanted is not None:
+            return look.wanted
+        if self._match is not None:
+            return self._match.fits(look.matched or look.text)
+        return self.findings.cursor.state is not None
 
     def expire(self) -> None:
         self._times.expire()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from meantime.surfaces.cli.parameter_types import LONGEST_DELAY
 from meantime.surfaces.terminal.errors import USAGE, CliError
 from meantime.surfaces.terminal.terminal_text import plain
 
@@ -26,6 +27,8 @@ def moment(said: str, now: float) -> float:
         raise CliError(problem, "Write 17:30, or 2026-05-01T17:30.", USAGE) from None
     if at < now - GRACE:
         raise CliError(f"{plain(said)!r} is in the past.", "Give a time that is still to come.", USAGE)
+    if at > now + LONGEST_DELAY:
+        raise CliError(f"{plain(said)!r} is too far in the future.", "Ten years are the most.", USAGE)
     return at
 
 

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 HINT = "For example: meantime remind 20m look at the deploy"
 PAGE = 1_000  # as many as the daemon gives at once
+_UNITS = {
+    *("s", "sec", "secs", "second", "seconds", "m", "min", "mins", "minute", "minutes"),
+    *("h", "hr", "hrs", "hour", "hours", "d", "day", "days", "w", "week", "weeks"),
+}
+_NOW = "0.0s"
 _COLUMNS = ("ID", "IN", "THREAD", "TEXT")
 
 
@@ -58,7 +63,8 @@ def command(
     elif gone is not None:
         echo(f"cancelled {answer['id']} ({_text(answer)})")
     else:
-        echo(f"{answer['id']}: {plain(answer['thread'])} is told in {_wait(answer)}")
+        wait = _wait(answer)
+        echo(f"{answer['id']}: {plain(answer['thread'])} is told {'now' if wait == _NOW else f'in {wait}'}")
 
 
 def _order(words: list[str], at: str | None) -> dict[str, Any]:
@@ -73,11 +79,20 @@ def _order(words: list[str], at: str | None) -> dict[str, Any]:
             order["delay"] = DELAY.read(words[0])
         except ValueError as problem:
             raise CliError(str(problem), HINT, USAGE) from None
+        _check_unit(words)
         words = words[1:]
     if not words:
         raise CliError("Nothing to be reminded of.", HINT, USAGE)
     order["text"] = " ".join(words).encode(errors="surrogateescape").decode(errors="replace")
     return order
+
+
+def _check_unit(words: list[str]) -> None:
+    """`20 minutes call Ann` would come after 20 seconds, and begin with "minutes"."""
+    number, unit = words[0], words[1].lower() if len(words) > 1 else ""
+    if number[-1:].isdigit() and unit in _UNITS:
+        problem = f"'{number} {unit}' is not a delay: write {number}{unit[0]}."
+        raise CliError(problem, f"If the text begins with {unit!r}, quote the whole text.", USAGE)
 
 
 def _is_duration(word: str) -> bool:

@@ -59,8 +59,8 @@ def command(ref: str | None, **given: Any) -> int:
         raise CliError("--file is empty.", "Name a file or a folder: --file PATH.", USAGE)
     if given["poll"] is not None and not given["poll"].strip():
         raise CliError("--poll is empty.", "Give a line for /bin/sh: --poll 'curl -s URL'.", USAGE)
-    if ref is not None and not given["match"]:
-        raise CliError("Say which lines are told: --match.", EXAMPLE, USAGE)
+    if ref is not None and not given["match"] and not given["until"]:
+        raise CliError("Say which lines are told: --match; or which one ends it: --until.", EXAMPLE, USAGE)
     with_daemon = daemon()
     if ref is not None:
         watch: dict[str, Any] = {"log": task_search.task(with_daemon, ref)["id"]}
@@ -70,7 +70,7 @@ def command(ref: str | None, **given: Any) -> int:
         (name,) = named
         watch = {_NAMES.get(name, name): given[name]}
     if "file" in watch:
-        watch["file"] = os.path.abspath(watch["file"])
+        watch["file"] = _whole(watch["file"])
     if "command" in watch:
         watch["cwd"] = here("Go elsewhere.")
     more = ("match", "context", "until", "every", "deadline", "value")
@@ -89,3 +89,9 @@ def command(ref: str | None, **given: Any) -> int:
     else:
         echo(task["id"] if given["quiet"] else f"watching {task['id']} ({title(task)})")
     return 0
+
+
+def _whole(path: str) -> str:
+    """The slash at its end says that it is, or will be, a folder."""
+    whole = os.path.abspath(path)
+    return whole + "/" if path.endswith("/") and whole != "/" else whole
