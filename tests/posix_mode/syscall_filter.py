@@ -38,7 +38,7 @@ def program() -> list[tuple[int, int, int, int]]:
 
 def install() -> bool:
     """For this process and all that it starts, for ever. False where there is no filter for this machine."""
-    if platform.machine() != "x86_64":
+    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
         return False
     code = b"".join(struct.pack("=HBBI", *each) for each in program())
     kept = ctypes.create_string_buffer(code, len(code))

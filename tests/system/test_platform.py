@@ -13,10 +13,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import psutil
 import pytest
 
 from meantime.system import platform
@@ -166,25 +168,110 @@ def test_the_file_that_a_process_prints_to_is_known(system: Any, tmp_path: Path)
         process.kill()
 
 
+OWNER = """
+import fcntl, json, os, sys
+file = open(sys.argv[1], "r+")
+if sys.argv[2] == "owns":
+    fcntl.flock(file, fcntl.LOCK_EX)
+    json.dump({"pid": os.getpid()}, file); file.truncate(); file.flush()
+print(1, flush=True); input()
+"""
+
+
+@contextmanager
+def opened(path: Path, how: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that has the file open; "owns": it has taken the lock, and written its pid, as an owner of a
+    ledger does."""
+    command = [sys.executable, "-c", OWNER, str(path), how]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            yield process
+        finally:
+            process.kill()
+
+
 def test_the_holder_of_a_lock_is_found_without_taking_it(system: Any, tmp_path: Path):
     path = tmp_path / "lock"
     assert system.lock_holder(path) == 0
     path.touch()
     assert system.lock_holder(path) == 0
-    code = "import fcntl, sys; f = open(sys.argv[1]); fcntl.flock(f, 2); print(1, flush=True); input()"
-    with subprocess.Popen(
-        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as holder:
-        assert holder.stdout is not None
-        holder.stdout.readline()
+    with opened(path, "owns") as holder:
         assert system.lock_holder(path) == holder.pid
         with path.open() as waiting, pytest.raises(BlockingIOError):  # it is still held
             fcntl.flock(waiting, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        holder.kill()
     assert system.lock_holder(path) == 0
 
 
+def test_the_pid_of_a_lock_may_be_another_process_by_now(system: Any, tmp_path: Path):
+    """Or no pid at all: a power cut may leave anything."""
+    path = tmp_path / "lock"
+    path.write_text(f'{{"pid": {os.getppid()}}}')
+    assert system.lock_holder(path) == 0
+    for text in (
+        b"",
+        b"\0" * 100,
+        b"[]",
+        b"{}",
+        b'{"pid": "1"}',
+        b'{"pid": -1}',
+        b'{"pid": 1',
+        b"\xff" * 5000,
+    ):
+        path.write_bytes(text)
+        assert system.lock_holder(path) == 0
+
+
+def test_a_process_that_only_has_the_file_open_is_not_the_holder(system: Any, tmp_path: Path):
+    """Whoever looks at a lock has its file open for a moment, too, and any number may look at once."""
+    path = tmp_path / "lock"
+    path.touch()
+    with opened(path, "looks"), opened(path, "owns") as owner, opened(path, "looks"):
+        assert system.lock_holder(path) == owner.pid
+    with opened(path, "looks"):
+        assert system.lock_holder(path) == 0
+
+
+def test_a_look_for_the_owner_never_takes_the_lock(
+    system: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A daemon that begins at that moment would be turned away."""
+    taken: list[int] = []
+    path = tmp_path / "lock"
+    path.touch()
+    monkeypatch.setattr(fcntl, "flock", lambda fd, how: taken.append(how))
+    with opened(path, "owns") as owner:
+        assert system.lock_holder(path) == owner.pid
+    assert system.lock_holder(path) == 0
+    assert taken == []
+
+
 # -- a handle
+
+
+LAST_THREAD = """
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(600,)).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_a_process_whose_first_thread_has_ended_is_still_there(system: Any):
+    """It has its files and its locks as long as another thread runs. The threads of a process that is killed
+    end one by one."""
+    with subprocess.Popen([sys.executable, "-c", LAST_THREAD]) as process:
+        try:
+            until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE)
+            assert system.stat(process.pid).state == "R"
+            handle = system.ProcessHandle(process.pid)
+            assert not handle.has_ended(0.1)
+            handle.send(signal.SIGKILL)
+            assert handle.has_ended(20)
+            assert system.stat(process.pid).state == "Z"
+            handle.close()
+        finally:
+            process.kill()
 
 
 def test_a_handle_of_nobody_is_an_error(system: Any, child: subprocess.Popen[bytes]):

@@ -14,12 +14,14 @@ The operations:
 
 - `boot()`: the id of this start of the machine, in hexadecimal digits and dashes; empty where nobody says.
 - `FolderEvents`: calls when something in a folder changes; `listen` gives -1 where nothing is reported.
-- `stat(pid)`: name, state ("Z" for a zombie), parent and start of a process; None for one that is gone.
+- `stat(pid)`: name, state, parent and start of a process; None for one that is gone. The state is "Z" for a
+  zombie, "R" for any that lives, even if its first thread has ended.
 - `program(pid)`: the path of the program that a process runs; empty where nobody says.
 - `command_line(pid)`: its arguments, each followed by a NUL; empty for one that is gone or another user's.
 - `environments()`: every process whose environment we may read, with that environment as NAME=value and NULs.
 - `writes_into(pid, path)`: whether this file is the process's stdout.
-- `lock_holder(path)`: the process that holds the flock of this file; 0 for none. It only looks.
+- `lock_holder(path)`: the process that holds the flock of this file; 0 for none. It only looks. Its holder
+  has written its pid into the file, as `{"pid": 17, …}`.
 - `ProcessHandle(pid)`: one process, whatever takes its pid later. ProcessLookupError for one that is gone.
   `send(number)` signals it; `has_ended(seconds)` waits for its end; `on_exit(loop, call)` calls when it has
   ended, and `close()` lets go of it. It need not be a child of ours.

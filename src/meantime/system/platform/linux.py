@@ -61,13 +61,18 @@ def split_stat(text: bytes) -> tuple[bytes, list[bytes]]:
     return text[text.index(b"(") + 1 : end], text[end + 2 :].split()
 
 
+def is_gone(fields: list[bytes]) -> bool:
+    """A zombie is gone but for its name; unless only its first thread has ended, and others go on."""
+    return fields[STATE] in (b"Z", b"X") and int(fields[THREADS]) < 2
+
+
 def stat(pid: int) -> Stat | None:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             name, fields = split_stat(file.read())
     except OSError:
         return None
-    state = fields[STATE].decode()
+    state = "Z" if is_gone(fields) else "R"
     return Stat(name.decode(errors="replace"), state, int(fields[PARENT]), int(fields[STARTED]))
 
 

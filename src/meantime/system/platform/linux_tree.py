@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from .linux import FLAGS, GROUP, PARENT, STARTED, STATE, THREADS, split_stat
+from .linux import FLAGS, GROUP, PARENT, STARTED, is_gone, split_stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # each module would be one more to share with every fork; `signal` loads ten
@@ -65,11 +65,6 @@ def facts(pid: int) -> tuple[int, int, int] | None:
 def start_time(pid: int) -> int:
     fields = stat(pid)
     return int(fields[STARTED]) if fields else 0
-
-
-def is_gone(fields: list[bytes]) -> bool:
-    """A zombie is gone but for its name; unless only its first thread has ended, and others go on."""
-    return fields[STATE] in (b"Z", b"X") and int(fields[THREADS]) < 2
 
 
 def alone() -> bool:

@@ -30,6 +30,7 @@ IS_MAC = sys.platform == "darwin"
 LONGEST_SOCKET = 103  # bytes: macOS has room for 104 with the NUL
 MOST_FILES = 65_536  # descriptors that are closed at most, where the limit is higher
 LOOK = 0.05  # seconds between two looks at a process whose end is waited for
+LONGEST_NAMED = 4096  # bytes of a lock's file that are read
 UNIT = 1000  # start times are counted in milliseconds
 
 USED_CALLS = "psutil, process groups and sessions; weaker than Linux: docs/guides/platforms.md"
@@ -59,11 +60,17 @@ def started(process: psutil.Process) -> int:
     return round(process.create_time() * UNIT)
 
 
+def is_zombie(process: psutil.Process) -> bool:
+    """With more than one thread, only the first one has ended: the others still hold its files and locks.
+    A killed process is in that state for a moment."""
+    return process.status() == psutil.STATUS_ZOMBIE and process.num_threads() < 2
+
+
 def stat(pid: int) -> Stat | None:
     try:
         process = psutil.Process(pid)
         with process.oneshot():
-            state = "Z" if process.status() == psutil.STATUS_ZOMBIE else "R"
+            state = "Z" if is_zombie(process) else "R"
             return Stat(process.name(), state, process.ppid(), started(process))
     except (psutil.Error, OSError, ValueError):
         return None
@@ -105,46 +112,16 @@ def writes_into(pid: int, path: str | Path) -> bool:
 
 
 def lock_holder(path: str | Path) -> int:
-    """A process of ours that has the file open. One that only tries to get the lock has it open for a moment,
-    so the file is looked for again; the owner itself keeps it open."""
-    found = _openers(path)
-    if not found:
+    """No call that all systems have names the holder, and to try the lock would turn a daemon away that
+    begins at that moment. So its file names it, and the process has to have that file open: one that is gone
+    has not, nor has another process with its pid."""
+    import json
+
+    try:
+        pid = json.loads(Path(path).read_bytes()[:LONGEST_NAMED])["pid"]
+    except (OSError, ValueError, KeyError, TypeError):
         return 0
-    if len(found) > 1:
-        time.sleep(LOOK)
-        found = [pid for pid in found if _has_open(pid, path)]
-    return found[0] if found and _is_locked(path) else 0
-
-
-def _openers(path: str | Path) -> list[int]:
-    own = os.getuid()
-    found: list[int] = []
-    for process in psutil.process_iter():
-        try:
-            if process.uids().real == own and _has_open(process.pid, path):
-                found.append(process.pid)
-        except (psutil.Error, OSError):
-            continue
-    return found
-
-
-def _is_locked(path: str | Path) -> bool:
-    """Asked with a shared lock, for a moment: two of us that ask do not hinder each other."""
-    import fcntl
-
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(fd)
-    return False
+    return pid if isinstance(pid, int) and pid > 0 and _has_open(pid, path) else 0
 
 
 def _has_open(pid: int, path: str | Path) -> bool:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import psutil
 
-from .posix import environment, started
+from .posix import environment, is_zombie, started
 
 Found = dict[int, tuple[int, int]]
 LOOK_AGAIN = 1.0  # seconds between two looks at what a command has left running
@@ -57,8 +57,8 @@ def facts(pid: int) -> tuple[int, int, int] | None:
     try:
         process = psutil.Process(pid)
         with process.oneshot():
-            if process.status() == psutil.STATUS_ZOMBIE and process.num_threads() < 2:
-                return None  # with more, only its first thread has ended
+            if is_zombie(process):
+                return None
             return process.ppid(), os.getpgid(pid), started(process)
     except (psutil.Error, OSError, ValueError):
         return None
