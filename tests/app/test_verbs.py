@@ -13,6 +13,7 @@ from meantime import Call, Meantime, __version__
 from meantime.app.config_keys import known
 from meantime.app.main import VERBS
 from meantime.surfaces.cli.invocation import run
+from meantime.surfaces.mcp.standard_streams import StandardStreams
 
 pytestmark = pytest.mark.anyio
 
@@ -54,13 +55,16 @@ def test_an_option_of_a_wrap_without_it_is_named(meantime: Shell, option: str, m
     assert f"{option} is for --wrap, which is not given." in refused.err
 
 
+@pytest.mark.parametrize("words", [("mcp",), ("mcp", "--wrap", "--", "server")])
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_a_person_who_starts_the_mcp_server_is_told_what_it_is(
-    meantime: Shell, monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+    meantime: Shell, monkeypatch: pytest.MonkeyPatch, is_terminal: bool, words: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr("meantime.app.mcp_startup.begin", lambda *given: 0)
+    monkeypatch.setattr("meantime.app.wrap_startup.own_streams", lambda: StandardStreams(0, 1))
+    monkeypatch.setattr("meantime.app.wrap_startup.HostPump.run", lambda pump: None)
     monkeypatch.setattr("os.isatty", lambda fd: is_terminal)
-    started = meantime("mcp")
+    started = meantime(*words)
     said = "This is an MCP server for an agent to start; Ctrl+C ends it.\n" if is_terminal else ""
     assert (started.code, started.out, started.err) == (0, "", said)
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from meantime.surfaces.install import jsonc
 from meantime.surfaces.install.wrapped_entries import (
     NOT_UNDERSTOOD,
+    STAYS_WRAPPED,
     unwrap_json,
     unwrap_toml,
     wrap_json,
@@ -187,6 +188,25 @@ def test_odd_toml_goes_there_and_back_or_is_left(text: str):
     assert unwrap_toml(made.text, []).text == text
 
 
+def test_toml_that_somebody_has_formatted_goes_back():
+    made = wrap_toml(TOML, [], ["meantime"])
+    assert '"mcp", "--wrap", "--", ' in made.text
+    lines = made.text.replace('"mcp", "--wrap", "--", ', '\n  "mcp",\n  \'--wrap\' ,\n  "--",\n  ')
+    back = unwrap_toml(lines, [])
+    assert back.done == made.done
+    assert tomllib.loads(back.text) == tomllib.loads(TOML)
+
+
+def test_a_wrap_that_cannot_be_taken_out_is_named():
+    """Otherwise the server would not start any more as soon as Meantime is uninstalled."""
+    made = wrap_toml(TOML, [], ["meantime"]).text
+    noted = made.replace('"--", "npx"', '"--", # the server\n "npx"')
+    back = unwrap_toml(noted, [])
+    assert back.done == ["bare one", "empty"]
+    assert back.skipped == {"search": STAYS_WRAPPED}
+    assert '"--", # the server' in back.text
+
+
 def test_the_command_of_opencode_is_a_list():
     plain = '{"mcp": {"s": {"type": "local", "command": [ "npx", "x" ], "enabled": true}}}'
     made = wrap_json(plain, ("mcp",), [], ["meantime"])
@@ -240,7 +260,60 @@ def test_the_change_is_shown_written_and_taken_back(tmp_path: Path, agent: str):
     assert path.read_bytes() == written, "never twice"
     assert owner.install(agent, "--wrap", "--uninstall", "--yes").code == 0
     assert path.read_bytes() == text.encode()
-    assert [one.name for one in path.parent.iterdir() if "before-meantime" in one.name] == []
+    assert copies(path) == []
+
+
+def copies(path: Path) -> list[str]:
+    return [one.name for one in path.parent.iterdir() if "before-meantime" in one.name]
+
+
+def test_the_copy_goes_even_if_the_agent_has_written_its_file_again(tmp_path: Path):
+    """Claude Code does so whenever it starts."""
+    owner = Owner(tmp_path)
+    path = owner.put(".claude.json", '{"mcpServers": {"s": {"command": "npx", "args": ["x"]}}}')
+    assert owner.install("claude-code", "--wrap", "--yes").code == 0
+    assert copies(path) == [".claude.json.before-meantime"]
+    path.write_text(json.dumps({**json.loads(path.read_text()), "starts": 2}, indent=2))
+    undone = owner.install("claude-code", "--wrap", "--uninstall", "--yes")
+    assert f"- the copy {path}.before-meantime" in undone.out
+    assert json.loads(path.read_text()) == {
+        "mcpServers": {"s": {"command": "npx", "args": ["x"]}},
+        "starts": 2,
+    }
+    assert copies(path) == []
+
+
+def test_the_copy_of_an_installation_stays_with_it(tmp_path: Path):
+    owner = Owner(tmp_path)
+    text = '{"mcpServers": {"s": {"command": "npx", "args": ["x"]}}}'
+    path = owner.put(".claude.json", text)
+    for words in ([], ["--wrap"]):
+        assert owner.install("claude-code", *words, "--yes").code == 0
+    path.write_text(json.dumps({**json.loads(path.read_text()), "starts": 2}))
+    assert owner.install("claude-code", "--wrap", "--uninstall", "--yes").code == 0
+    assert copies(path) == [".claude.json.before-meantime"]
+    assert owner.install("claude-code", "--uninstall", "--yes").code == 0
+    assert json.loads(path.read_text()) == {**json.loads(text), "starts": 2}
+    assert copies(path) == []
+
+
+def test_it_is_said_that_hooks_tell_at_once(tmp_path: Path):
+    owner = Owner(tmp_path)
+    text = '{"mcpServers": {"s": {"command": "npx", "args": ["x"]}}}'
+    owner.put(".claude.json", text)
+    hint = "  meantime install claude-code\n"
+    assert hint in owner.install("claude-code", "--wrap", "--yes").out
+    assert hint not in owner.install("claude-code", "--wrap", "--uninstall", "--yes").out
+    owner.install("claude-code", "--yes")
+    assert hint not in owner.install("claude-code", "--wrap", "--yes").out
+
+
+def test_an_agent_without_servers_is_told_so(tmp_path: Path):
+    owner = Owner(tmp_path)
+    done = owner.install("claude-code", "--wrap")
+    assert done == (0, f"{owner.user}/.claude.json: there are no MCP servers in it.\n", "")
+    owner.put(".claude.json", '{"mcpServers": {}}')
+    assert owner.install("claude-code", "--wrap").out == done.out
 
 
 def test_claude_codes_servers_of_the_folder_are_wrapped_too(tmp_path: Path):

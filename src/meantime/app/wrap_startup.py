@@ -6,9 +6,11 @@ import os
 
 from meantime import __version__
 from meantime.daemon.home import BadHome, home
-from meantime.surfaces.mcp.standard_streams import own_streams
+from meantime.surfaces.mcp.standard_streams import own_streams, tell_person
 from meantime.surfaces.terminal.errors import INTERRUPTED, NO_DAEMON, USAGE, CliError
 from meantime.surfaces.wrap.host_pump import HostPump
+
+from .headers_file import HeadersFile
 
 TYPE_CHECKING = False  # to load `typing` takes time
 if TYPE_CHECKING:
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from meantime.surfaces.caller.agent_sessions import AgentSessions
 
 MOST_SERVERS = 50  # behind one wrap
-MOST_HEADERS = 65_536  # bytes of the file
 PATIENCE = 60.0  # seconds for a daemon to start; hosts wait as long as that
 
 
@@ -36,12 +37,17 @@ def serve(
     if not words:
         hint = "Name one of [mcp.servers], or give a URL, or a command: meantime mcp --wrap -- my-server"
         raise CliError("--wrap needs a server.", hint, USAGE)
-    _check_urls([word.partition("=")[2] for word in words] if prefix else words[:1])
+    addresses = [word.partition("=")[2] for word in words] if prefix else list(words[:1])
+    _check_urls(addresses)
+    if headers is not None and sum("://" in word for word in addresses) != 1:
+        hint = "Give one URL with it. Headers of others belong to [mcp.servers] of the configuration."
+        raise CliError("--headers is for one server with a URL.", hint, USAGE)
+    file = HeadersFile(headers)
     order = {
         "words": [_bytes(word) for word in words],
         "cwd": _bytes(os.getcwd()),
         "env": {_bytes(name): _bytes(value) for name, value in os.environ.items()},
-        "headers": {} if headers is None else _headers(headers),
+        "headers": file.headers,
     }
     hello = {"version": __version__, "order": order, "thread": thread, "said": said}
     hello |= {"threshold": threshold, "prefix": prefix, "by_session": by_session}
@@ -49,8 +55,10 @@ def serve(
         own = home()
     except BadHome as problem:
         raise CliError(problem.message, problem.hint, USAGE) from None
+    tell_person()
     streams = own_streams()
-    pump = HostPump(streams.stdin, streams.stdout, own.wrap_address, hello, _start, _noted(said))
+    address, noted = own.wrap_address, _noted(said)
+    pump = HostPump(streams.stdin, streams.stdout, address, hello, _start, noted, file.renewed_login)
     try:
         pump.run()
     except KeyboardInterrupt:
@@ -110,23 +118,6 @@ def _check_urls(words: Iterable[str]) -> None:
     for word in words:
         if "://" in word and not word.startswith(("http://", "https://")):
             raise CliError(f"{word!r} is not a URL of http or https.", "Give one of these, or a name.", USAGE)
-
-
-def _headers(path: str) -> dict[str, str]:
-    """A file with a header a line, such as `Authorization: Bearer …`, that nobody else can read."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            if os.fstat(file.fileno()).st_mode & 0o077:
-                raise CliError(f"Other users may read {path}.", f"Close it with: chmod 600 {path}", USAGE)
-            lines = [line for line in file.read(MOST_HEADERS).splitlines() if line.strip()]
-    except (OSError, ValueError) as problem:
-        raise CliError(
-            f"{path} cannot be read: {problem}", "Name a file with a header a line.", USAGE
-        ) from None
-    pairs = [line.partition(":") for line in lines]
-    if not all(name.strip() and colon for name, colon, _ in pairs):
-        raise CliError(f"A line of {path} is not a header.", "Write them as Name: value.", USAGE)
-    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _bytes(text: str) -> str:

@@ -1,5 +1,5 @@
 """Real agents with a slow MCP server that knows nothing of us: without the wrap they wait until they give up;
-with it they go on, and are told once, even if wrap, server or daemon are killed in between."""
+with it they go on, and are told once, even if wrap, server, daemon or all of them are killed in between."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ import pytest
 from cli.person import Person, eventually, running
 from meantime.daemon.home import Home
 from meantime.daemon.owner_process import owner, terminate
-from surfaces.wrap.conftest import Peer
 
+from . import report
 from .installed import (
     CLAUDE,
     CODEX,
@@ -36,10 +36,13 @@ from .installed import (
 )
 from .installed import PATIENCE as LONG
 from .model import IDS, Model, script
+from .slow_servers import OF_OTHERS, Scripted, SlowServer
 
 pytestmark = pytest.mark.slow
 TIMEOUT = 10  # seconds that an agent waits for a tool
 THRESHOLD = 1  # second
+LOST = '" was lost after '  # in a notice
+TOOL = "TOOL"  # stands for the name of the slow tool
 Prompt = Callable[[str], None]
 
 
@@ -79,40 +82,40 @@ def opencode_config(agent: Agent, command: list[str]) -> None:
 class AgentOf(NamedTuple):
     kind: Any
     name: str
-    call: dict[str, str]
+    call: dict[str, str]  # how its model calls TOOL
+    offered: str  # and how it is offered
     configure: Callable[[Agent, list[str]], None]
-    offered: str  # how the model is offered the tool
+    plays: str  # the server of others that it is tried with; `make agents-newest` tries them all
 
     @property
     def talks(self) -> bool:
         """Whether one process of it takes several prompts, and can be woken."""
         return self.kind in (ClaudeCode, OpenCode)
 
+    def calling(self, server: SlowServer) -> dict[str, Any]:
+        named = {key: word.replace(TOOL, server.tool) for key, word in self.call.items()}
+        return {**named, "arguments": server.arguments}
 
-AGENTS = [
-    pytest.param(
-        AgentOf(ClaudeCode, "claude-code", {"tool": "mcp__slow__gate"}, claude_config, "mcp__slow__gate"),
-        marks=needs(CLAUDE),
-        id="claude-code",
+
+ONE_NAME = f"mcp__slow__{TOOL}"
+IN_CODEX = {"tool": TOOL, "namespace": "mcp__slow"}
+AGENTS = {
+    CLAUDE: AgentOf(ClaudeCode, "claude-code", {"tool": ONE_NAME}, ONE_NAME, claude_config, "everything"),
+    CODEX: AgentOf(Codex, "codex", IN_CODEX, "mcp__slow", codex_config, "fetch"),
+    GEMINI: AgentOf(Gemini, "gemini", {"tool": f"mcp_slow_{TOOL}"}, "", gemini_config, "fastmcp"),
+    OPENCODE: AgentOf(
+        OpenCode, "opencode", {"tool": f"slow_{TOOL}"}, f"slow_{TOOL}", opencode_config, "fetch"
     ),
-    pytest.param(
-        AgentOf(Codex, "codex", {"tool": "gate", "namespace": "mcp__slow"}, codex_config, "mcp__slow"),
-        marks=needs(CODEX),
-        id="codex",
-    ),
-    pytest.param(
-        AgentOf(Gemini, "gemini", {"tool": "mcp_slow_gate"}, gemini_config, "mcp_slow_gate"),
-        marks=needs(GEMINI),
-        id="gemini",
-    ),
-    pytest.param(
-        AgentOf(OpenCode, "opencode", {"tool": "slow_gate"}, opencode_config, "slow_gate"),
-        marks=needs(OPENCODE),
-        id="opencode",
-    ),
+}
+EACH = [pytest.param(one, marks=needs(program), id=one.name) for program, one in AGENTS.items()]
+PAIRS = [
+    pytest.param(one, made, marks=[needs(program), needed], id=f"{one.name}-{server}")
+    for program, one in AGENTS.items()
+    for server, (made, needed) in OF_OTHERS.items()
+    if report.FILE or server == one.plays
 ]
-
-BY_ONE = AGENTS[:2]  # those that are told after each victim alone, the others after all of them
+VICTIMS = ("wrap", "server", "daemon")
+BY_ONE = EACH[:2]  # those that are also told after each victim alone
 
 
 @pytest.fixture
@@ -126,19 +129,24 @@ def person(tmp_path: Path) -> Iterator[Person]:
 
 
 @pytest.fixture
-def peer(tmp_path: Path) -> Iterator[Peer]:
-    made = Peer(tmp_path / "peer")
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SlowServer]:
+    """The scripted one, or the one that the test names."""
+    made = getattr(request, "param", Scripted)(tmp_path / "slow")
     yield made
-    made.open_gate()
+    made.close()
 
 
 @contextmanager
-def conversation(of: AgentOf, agent: Any, model: Model, *, again: bool = False) -> Iterator[Prompt]:
+def conversation(
+    of: AgentOf, agent: Any, model: Model, server: SlowServer, *, again: bool = False
+) -> Iterator[Prompt]:
     """Gives prompts to one session, which is offered the tool. `again`: to the one of before."""
     if of.talks:
-        more = ("--allowedTools=Bash,mcp__meantime,mcp__slow",) if of.kind is ClaudeCode else ()
+        more = ["--allowedTools=Bash,mcp__meantime,mcp__slow"] if of.kind is ClaudeCode else []
+        more += ["--continue"] if of.kind is ClaudeCode and again else []
         with agent.session(*more) as prompt:
-            greet(model, prompt, of.offered)
+            if not again:
+                greet(model, prompt, of.offered.replace(TOOL, server.tool))
             yield prompt
         return
     turns = int(again)
@@ -155,9 +163,14 @@ def asked(model: Model, count: int) -> None:
     eventually(lambda: len(model.turns) >= count, lambda: str([one.answer for one in model.turns]))
 
 
+def question(model: Model) -> str:
+    """The last one, however the agent has escaped it."""
+    return html.unescape(model.turns[-1].text).replace('\\"', '"')
+
+
 def seen(model: Model) -> list[str]:
-    """The ids of the notices in the last question, as often as they are there, however they are escaped."""
-    return IDS.findall(html.unescape(model.turns[-1].text).replace('\\"', '"'))
+    """The ids of the notices in the last question, as often as they are there."""
+    return IDS.findall(question(model))
 
 
 def wrap(agent: Agent, name: str) -> None:
@@ -170,86 +183,98 @@ def wrap(agent: Agent, name: str) -> None:
     assert done.returncode == 0, done
 
 
-@pytest.mark.parametrize("of", AGENTS)
+@pytest.mark.parametrize(("of", "server"), PAIRS, indirect=["server"])
 def test_without_the_wrap_an_agent_waits_until_it_gives_up(
-    of: AgentOf, person: Person, model: Model, peer: Peer
+    of: AgentOf, person: Person, model: Model, server: SlowServer
 ):
     agent = of.kind(person, model)
-    of.configure(agent, peer.command())
-    with conversation(of, agent, model) as prompt:
+    of.configure(agent, server.command)
+    with conversation(of, agent, model, server) as prompt:
         before = len(model.turns)
-        prompt(script({**of.call, "arguments": {"mark": "m"}}, {"text": "It failed."}))
+        prompt(script(of.calling(server), {"text": "It failed."}))
         asked(model, before + 2)
     waited = model.turns[-1].at - model.turns[-2].at
     assert waited >= TIMEOUT - 1
     assert "time" in model.turns[-1].said[-1].text.lower(), model.turns[-1].said[-1]
-    assert "through m" not in model.turns[-1].text
-    assert peer.lines("calls") == ["gate m"]
+    assert server.done not in question(model)
+    assert server.calls == 1
+
+
+@pytest.mark.parametrize(("of", "server"), PAIRS, indirect=["server"])
+def test_with_the_wrap_an_agent_goes_on_and_is_told_once(
+    of: AgentOf, person: Person, model: Model, server: SlowServer
+):
+    told_after(of, "nobody", person, model, server)
 
 
 CASES = [
     pytest.param(*one.values, victim, marks=one.marks, id=f"{one.id}-{victim}")
-    for one in AGENTS
-    for victim in (["nobody", "wrap", "server", "daemon"] if one in BY_ONE else ["nobody"])
+    for one in BY_ONE
+    for victim in VICTIMS
 ]
 
 
 @pytest.mark.parametrize(("of", "victim"), CASES)
-def test_with_the_wrap_an_agent_goes_on_and_is_told_once(
-    of: AgentOf, victim: str, person: Person, model: Model, peer: Peer
+def test_an_agent_is_told_once_even_if_somebody_is_killed(
+    of: AgentOf, victim: str, person: Person, model: Model, server: SlowServer
 ):
+    told_after(of, victim, person, model, server)
+
+
+def told_after(of: AgentOf, victim: str, person: Person, model: Model, server: SlowServer) -> None:
     agent = of.kind(person, model)
-    of.configure(agent, peer.command())
+    of.configure(agent, server.command)
     wrap(agent, of.name)
-    with conversation(of, agent, model) as prompt:
+    with conversation(of, agent, model, server) as prompt:
         before = len(model.turns)
         told = {"text": "I was told."}
-        prompt(script({**of.call, "arguments": {"mark": "m"}}, {"text": "It runs."}, told, told))
+        prompt(script(of.calling(server), {"text": "It runs."}, told, told))
         asked(model, before + 2)
         answer = model.turns[before + 1]
         assert "continues in the background as task t_" in answer.text
         (task,) = [one["id"] for one in person.json("ps", "-a")["tasks"]]
-        kill(victim, person, peer)
-        peer.open_gate()
+        kill(victim, person, server)
+        server.let_go()
         eventually(lambda: ended(person, task), lambda: str(person.json("ps", "-a")))
         prompt(script({"text": "I am back."}, told))
         eventually(lambda: seen(model), lambda: model.turns[-1].text[-2_000:])
         settled(person)
     assert seen(model) == [f"{task}.1"]
     lost = victim in ("server", "daemon")
-    assert ("through m" in model.turns[-1].text) is not lost
-    assert ("lost" in model.turns[-1].text) is lost
-    assert peer.lines("calls") == ["gate m"], "it was sent once"
+    assert (server.done in question(model)) is not lost
+    assert (LOST in question(model)) is lost
+    assert server.calls == 1, "it was sent once"
 
 
-@pytest.mark.parametrize("of", [one for one in AGENTS if one not in BY_ONE])
+@pytest.mark.parametrize("of", EACH)
 def test_with_everything_killed_the_same_conversation_is_told_once(
-    of: AgentOf, person: Person, model: Model, peer: Peer
+    of: AgentOf, person: Person, model: Model, server: SlowServer
 ):
     agent = of.kind(person, model)
-    of.configure(agent, peer.command())
+    of.configure(agent, server.command)
     wrap(agent, of.name)
-    with conversation(of, agent, model) as prompt:
+    with conversation(of, agent, model, server) as prompt:
         before = len(model.turns)
-        prompt(script({**of.call, "arguments": {"mark": "m"}}, {"text": "It runs."}))
+        prompt(script(of.calling(server), {"text": "It runs."}))
         asked(model, before + 2)
         (task,) = [one["id"] for one in person.json("ps", "-a")["tasks"]]
-        for victim in ("wrap", "server", "daemon"):
-            kill(victim, person, peer)
-    peer.open_gate()  # the agent is killed by now, or has ended: nobody is left
-    with conversation(of, agent, model, again=True) as prompt:
+        for victim in VICTIMS:
+            kill(victim, person, server)
+    server.let_go()  # the agent is killed by now, or has ended: nobody is left
+    with conversation(of, agent, model, server, again=True) as prompt:
         prompt(script({"text": "I am back."}, {"text": "I was told."}))
         eventually(lambda: seen(model), lambda: model.turns[-1].text[-2_000:])
         settled(person)
     assert seen(model) == [f"{task}.1"]
-    assert "lost" in model.turns[-1].text
-    assert "through m" not in model.turns[-1].text
-    assert peer.lines("calls") == ["gate m"], "it was sent once"
+    assert LOST in question(model)
+    assert server.done not in question(model)
+    assert server.calls == 1, "it was sent once"
 
 
-def kill(victim: str, person: Person, peer: Peer) -> None:
+def kill(victim: str, person: Person, server: SlowServer) -> None:
     if victim == "server":
-        os.kill(peer.pids[-1], signal.SIGKILL)
+        assert isinstance(server, Scripted)
+        os.kill(server.peer.pids[-1], signal.SIGKILL)
     elif victim == "wrap":
         for pid in running(person.home, "mcp", "--wrap"):
             os.kill(pid, signal.SIGKILL)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mcp.client import ClientSession
 
 from meantime import Failed, HttpServer, Meantime, Status, StdioServer, Tool
 from outcomes import completed
@@ -17,6 +18,7 @@ from .conftest import PATIENCE, QUICK, Peer, ended, seen, until
 
 pytestmark = [pytest.mark.anyio, foreign.needed]
 SERVER = str(Path(__file__).parent / "peers" / "foreign.py")
+WAIT = "mcp.client.session.DISCOVER_TIMEOUT_SECONDS"
 
 
 @pytest.fixture
@@ -55,6 +57,25 @@ async def test_its_tasks_are_followed_and_cancelled(peer: Peer, wire: str, reque
         peer.open_gate()
         (task,) = await thread.wait(wanted, timeout=PATIENCE)
         assert completed(task).result == {"result": "through m"}
+
+
+async def test_a_server_that_begins_slowly_is_asked_again(
+    stdio: StdioServer, monkeypatch: pytest.MonkeyPatch
+):
+    """The SDK gives up its first question after 10 seconds, as a server that npx downloads first may take. It
+    reads that question after all, and then the handshake that we made instead, which it refuses."""
+    shake_hands = ClientSession.initialize
+
+    async def once_patient(session: ClientSession) -> object:
+        monkeypatch.setattr(WAIT, 60.0)
+        return await shake_hands(session)
+
+    monkeypatch.setattr(WAIT, 0.01)
+    monkeypatch.setattr(ClientSession, "initialize", once_patient)
+    async with Meantime.open(":memory:", settings=QUICK, servers={"s": stdio}) as mt:
+        broken = (await ended(mt.thread("a"), "s/breaks")).outcome
+        assert isinstance(broken, Failed)
+        assert "this one is broken" in broken.message
 
 
 async def test_its_task_is_taken_up_by_our_next_owner(tmp_path: Path, peer: Peer, http: HttpServer):

@@ -110,9 +110,12 @@ ASKED += [
 @pytest.mark.parametrize(
     ("operation", "mode"), ASKED, ids=lambda value: getattr(value, "label", None) or value.value
 )
-def test_whatever_is_asked_the_answer_is_described(battered: HttpDoor, operation: Any, mode: GenerationMode):
+@pytest.mark.parametrize("times", [5, pytest.param(25, marks=pytest.mark.slow)])
+def test_whatever_is_asked_the_answer_is_described(
+    battered: HttpDoor, operation: Any, mode: GenerationMode, times: int
+):
     @settings(
-        max_examples=25,
+        max_examples=times,
         derandomize=True,
         deadline=None,
         suppress_health_check=[*HealthCheck],  # pyright: ignore[reportArgumentType]

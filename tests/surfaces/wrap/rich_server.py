@@ -17,6 +17,8 @@ PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 
+MEMO = "memo://one"
+SUBSCRIBED = set[str]()  # by those who have made a handshake
 WAITING, STOPPED = asyncio.Event(), asyncio.Event()
 
 
@@ -110,7 +112,17 @@ async def grows(ctx: Context) -> str:
 
     server.add_tool(grown)
     await ctx.session.send_tool_list_changed()
+    await ctx.notify_tools_changed()
     return "grown"
+
+
+@server.tool()
+async def touches(ctx: Context) -> str:
+    """Tells those who have subscribed to a resource that it has changed, in both ways of the protocol."""
+    await ctx.notify_resource_updated(MEMO)
+    if MEMO in SUBSCRIBED:
+        await ctx.session.send_resource_updated(MEMO)
+    return f"touched: {sorted(SUBSCRIBED)}"
 
 
 @server.tool()
@@ -149,7 +161,7 @@ async def was_stopped() -> str:
     return f"stopped: {stopped}"
 
 
-@server.resource("memo://one")
+@server.resource(MEMO)
 def one() -> str:
     """A text."""
     return "the first memo"
@@ -180,8 +192,20 @@ async def in_pages(ctx: Any, params: Any) -> types.ListPromptsResult:
     return types.ListPromptsResult(prompts=[types.Prompt(name=names[at])], next_cursor=more)
 
 
-low: Any = server._lowlevel_server  # pyright: ignore[reportPrivateUsage]  the one way to pages
+async def subscribe(ctx: Any, params: types.SubscribeRequestParams) -> types.EmptyResult:
+    SUBSCRIBED.add(str(params.uri))
+    return types.EmptyResult()
+
+
+async def unsubscribe(ctx: Any, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+    SUBSCRIBED.discard(str(params.uri))
+    return types.EmptyResult()
+
+
+low: Any = server._lowlevel_server  # pyright: ignore[reportPrivateUsage]  the one way to pages and subscriptions
 low.add_request_handler("prompts/list", types.PaginatedRequestParams, in_pages)
+low.add_request_handler("resources/subscribe", types.SubscribeRequestParams, subscribe)
+low.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, unsubscribe)
 
 
 if __name__ == "__main__":

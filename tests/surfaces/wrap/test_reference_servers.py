@@ -22,18 +22,11 @@ from mcp.client.stdio import StdioServerParameters
 from daemon.conftest import Place
 from integrations.mcp import foreign
 
+from .installed_servers import EVERYTHING, FASTMCP, FETCH, NODE, PYTHON, needed
+
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-ROOT = Path(__file__).resolve().parents[3]
-FOLDER = ROOT / ".servers"
-NODE, PYTHON = FOLDER / "node_modules" / ".bin", FOLDER / "python" / "bin"
-FASTMCP = Path(__file__).parent / "servers" / "fastmcp_server.py"
 PATIENCE = 120.0
 PAGE = b"<html><body><h1>Tea</h1><p>Two <b>cups</b>.</p></body></html>"
-# On CI they must be there, and the tests fail without them.
-needed = pytest.mark.skipif(
-    not (FOLDER / ".ready").exists() and os.environ.get("CI") != "true",
-    reason="the reference servers are not installed: make servers",
-)
 THOUGHT = {"thought": "One.", "thoughtNumber": 1, "totalThoughts": 2, "nextThoughtNeeded": True}
 ADA = {"name": "Ada", "entityType": "person", "observations": ["counts"]}
 KNOWS = {"from": "Ada", "to": "Charles", "relationType": "knows"}
@@ -47,11 +40,12 @@ class Server(NamedTuple):
     calls: tuple[tuple[str, dict[str, Any]], ...]
     reads: tuple[str, ...] = ()
     prompts: tuple[tuple[str, dict[str, str]], ...] = ()
+    says: str = "?"  # among its answers
 
 
 SERVERS = {
     "everything": Server(
-        (str(NODE / "mcp-server-everything"), "stdio"),
+        EVERYTHING,
         (
             ("echo", {"message": 'ä "quoted" \u2028'}),
             ("get-sum", {"a": 1, "b": 2.5}),
@@ -65,6 +59,7 @@ SERVERS = {
         ),
         ("demo://resource/static/document/architecture.md", "demo://resource/none"),
         (("simple-prompt", {}), ("args-prompt", {"city": "Graz", "state": "Styria"}), ("args-prompt", {})),
+        says="The sum of 1 and 2.5 is 3.5",
     ),
     "filesystem": Server(
         (str(NODE / "mcp-server-filesystem"), "FOLDER"),
@@ -81,6 +76,7 @@ SERVERS = {
             ("directory_tree", {"path": "FOLDER"}),
             ("read_multiple_files", {"paths": ["FOLDER/one.txt", "FOLDER/none.txt"]}),
         ),
+        says="first\\nchanged\\nthird",
     ),
     "memory": Server(
         (str(NODE / "mcp-server-memory"),),
@@ -93,6 +89,7 @@ SERVERS = {
             ("open_nodes", {"names": 5}),
         ),
         ("memory://knowledge-graph",),
+        says="Charles",
     ),
     "sequential-thinking": Server(
         (str(NODE / "mcp-server-sequential-thinking"),),
@@ -101,6 +98,7 @@ SERVERS = {
             ("sequentialthinking", {**THOUGHT, "thoughtNumber": 2, "nextThoughtNeeded": False}),
             ("sequentialthinking", {"thought": "without the rest"}),
         ),
+        says="thoughtHistoryLength",
     ),
     "time": Server(
         (str(PYTHON / "mcp-server-time"), "--local-timezone", "UTC"),
@@ -108,6 +106,7 @@ SERVERS = {
             ("convert_time", {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}),
             ("convert_time", {"source_timezone": "Mars", "time": "12:00", "target_timezone": "UTC"}),
         ),
+        says="T21:00:00+09:00",
     ),
     "git": Server(
         (str(PYTHON / "mcp-server-git"), "--repository", "FOLDER"),
@@ -120,9 +119,10 @@ SERVERS = {
             ("git_show", {"repo_path": "FOLDER", "revision": "HEAD"}),
             ("git_show", {"repo_path": "FOLDER", "revision": "none"}),
         ),
+        says="+changed",
     ),
     "fetch": Server(
-        (str(PYTHON / "mcp-server-fetch"), "--ignore-robots-txt"),
+        FETCH,
         (
             ("fetch", {"url": "URL/page"}),
             ("fetch", {"url": "URL/page", "raw": True, "max_length": 20}),
@@ -130,6 +130,7 @@ SERVERS = {
         ),
         (),
         (("fetch", {"url": "URL/page"}),),
+        says="Two **cups**.",
     ),
     "fastmcp": Server(
         (foreign.PYTHON, str(FASTMCP)),
@@ -141,6 +142,7 @@ SERVERS = {
         ),
         ("shop://articles", "shop://none"),
         (("offer", {"article": "tea"}),),
+        says="Offer me some tea.",
     ),
 }
 
@@ -250,6 +252,7 @@ async def test_a_reference_server_gives_the_same_answers_behind_a_wrap(
     assert len(own) == 5 + len(server.calls) + len(server.reads) + len(server.prompts)
     for one, other in zip(seen, own, strict=True):
         assert one == other, name
+    assert server.says in str(own), "it did its work"
 
 
 @needed

@@ -22,6 +22,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 PATIENCE = 60.0  # seconds for everything that a client asks
 SUBSCRIBED = "2026-07-28"  # from this protocol on, a client is notified of what it has subscribed to
 GREETING = types.PromptReference(type="ref/prompt", name="greet")
+MEMO = "memo://one"
+CHANGES = types.ToolListChangedNotification | types.ResourceUpdatedNotification
 Said = list[Any]
 
 
@@ -49,8 +51,8 @@ async def client(target: Any, era: str, said: Said) -> AsyncIterator[Client]:
         said.append(("logged", params.level, params.data))
 
     async def noticed(message: Any) -> None:
-        if isinstance(message, types.ToolListChangedNotification):
-            said.append("the list of tools has changed")
+        if era == "legacy" and isinstance(message, CHANGES):  # otherwise they come to those who listen
+            said.append(message.model_dump(mode="json", by_alias=True))
 
     async with (
         asyncio.timeout(PATIENCE),
@@ -94,13 +96,29 @@ async def cancelled(client: Client, said: Said) -> Any:
     return await client.call_tool("was_stopped", {})
 
 
-async def grown(client: Client, said: Said) -> Any:
-    """Over HTTP with a handshake, this notification comes on a stream of its own, which no order ties to the
-    stream of the answer. Without a handshake nobody has subscribed to it."""
-    answer = await client.call_tool("grows", {})
-    while client.protocol_version < SUBSCRIBED and not said:  # noqa: ASYNC110
-        await asyncio.sleep(0.01)
+async def changed(client: Client, said: Said, tool: str, **wanted: Any) -> Any:
+    """With a handshake over HTTP, this notification comes on a stream of its own, which no order ties to the
+    stream of the answer."""
+    if client.protocol_version < SUBSCRIBED:
+        answer = await client.call_tool(tool, {})
+        while not said:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        return answer
+    async with client.listen(**wanted) as changes:
+        answer = await client.call_tool(tool, {})
+        said.append(str(await anext(aiter(changes))))
     return answer
+
+
+async def subscribed(client: Client, said: Said) -> Any:
+    if client.protocol_version >= SUBSCRIBED:
+        return await changed(client, said, "touches", resource_subscriptions=[MEMO])
+    begin = types.SubscribeRequest(params=types.SubscribeRequestParams(uri=MEMO))
+    await client.session.send_request(begin, types.EmptyResult)
+    said.append((await changed(client, said, "touches")).model_dump(mode="json", by_alias=True))
+    end = types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=MEMO))
+    await client.session.send_request(end, types.EmptyResult)
+    return await client.call_tool("touches", {})
 
 
 ASKED: dict[str, Ask] = {
@@ -118,7 +136,7 @@ ASKED: dict[str, Ask] = {
     "roots": lambda c, _: c.call_tool("roots", {}),
     "resources": lambda c, _: c.list_resources(),
     "resource templates": lambda c, _: c.list_resource_templates(),
-    "reading a resource": lambda c, _: c.read_resource("memo://one"),
+    "reading a resource": lambda c, _: c.read_resource(MEMO),
     "reading by a template": lambda c, _: c.read_resource("memo://two/page"),
     "unknown resources": lambda c, _: c.read_resource("memo://none"),
     "prompts": lambda c, _: c.list_prompts(),
@@ -126,7 +144,8 @@ ASKED: dict[str, Ask] = {
     "a prompt": lambda c, _: c.get_prompt("greet", {"name": "Ada"}),
     "completion": lambda c, _: c.complete(GREETING, {"name": "name", "value": "A"}),
     "cancellation": cancelled,
-    "list-changed": grown,
+    "subscriptions": subscribed,
+    "list-changed": lambda c, said: changed(c, said, "grows", tools_list_changed=True),
     "tools": lambda c, _: c.list_tools(),
 }  # fmt: skip
 
@@ -172,6 +191,8 @@ def assert_the_same(seen: dict[str, Any], own: dict[str, Any]) -> None:
     assert list(seen) == list(own)
     assert len(own["pagination"][1]) == 2, "there was more than one page"
     assert own["cancellation"][0]["content"][0]["text"] == "stopped: True"
+    assert own["subscriptions"][1], "it was told of a change"
+    assert own["list-changed"][1], "it was told of a change"
     for name in own:
         assert seen[name] == own[name], name
 

@@ -11,8 +11,8 @@ from meantime.kernel.errors import MeantimeError
 from meantime.surfaces.cli.parameter_types import Number
 from meantime.surfaces.cli.verb import argument, option, verb
 from meantime.surfaces.mcp.client_thread import is_said, own_thread
+from meantime.surfaces.mcp.standard_streams import tell_person
 from meantime.surfaces.terminal.errors import USAGE, CliError
-from meantime.surfaces.terminal.std_streams import echo
 
 
 @verb("mcp", starts=False, allow_interspersed_args=False)
@@ -24,12 +24,12 @@ from meantime.surfaces.terminal.std_streams import echo
     "--threshold",
     metavar="S",
     type=Number(-1, 86_400),
-    help="With --wrap: seconds until a call is slow; -1 never.",
+    help="With --wrap: seconds until a call is slow; -1 never (default: [mcp] wrap_threshold, 10).",
 )
 @option("--headers", metavar="FILE", help="With --wrap URL: a private file of HTTP headers, one a line.")
 @option("--prefix", is_flag=True, help="With --wrap: several servers, whose tools are SERVER__TOOL.")
 @option("--home", metavar="DIR", help="The daemon's folder ($MEANTIME_HOME).")
-@argument("server", nargs=-1, metavar="[--] SERVER…")
+@argument("server", nargs=-1, metavar="[[--] SERVER…]")
 def command(
     thread: str | None,
     by_session: bool,
@@ -64,8 +64,7 @@ def command(
     if needless := [name for name, is_given in given.items() if is_given]:
         what = f"{needless[0]} is for --wrap, which is not given."
         raise CliError(what, "Write: meantime mcp --wrap [OPTIONS] SERVER", USAGE)
-    if os.isatty(0):
-        echo("This is an MCP server for an agent to start; Ctrl+C ends it.", err=True)
+    tell_person()
     from meantime.app.mcp_startup import begin
 
     code = begin(own, said, by_session, dialect)

@@ -99,6 +99,9 @@ class Talk(FrameworkTalk):
         given = [*interrupted(await self._kept()), *map(notice_message, fresh)]
         if text is not None:
             given.append(Message("user", [text]) if isinstance(text, str) else text)
+        for provider in self._agent.context_providers:
+            if isinstance(provider, TalkHistory):
+                provider.begin_turn()
         agent = copy(self._agent)
         agent.context_providers = [*agent.context_providers, TurnProvider(self, self._tools, turn)]
         try:

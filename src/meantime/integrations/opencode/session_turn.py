@@ -228,10 +228,11 @@ class SessionTurn:
     async def _judged(self, client: ApiClient, feed: ServerEvents) -> Turned | None:
         view = await self._look(client)
         self._phase(view.status)
+        # Even while it works: what nobody listened to comes before the events that follow.
+        steps = self._steps(view) if view.has(self._message) else []
         if view.is_busy:
             self._quiet_since = None
             return None
-        steps = self._steps(view) if view.has(self._message) else []
         found = verdict(steps, problem=self._problem)
         if isinstance(found, Turned):
             return found
@@ -251,6 +252,7 @@ class SessionTurn:
         later = view.after(self._message)
         steps = [step for step in later if step["info"]["id"] not in self._before]
         for step in steps:
+            self._agents.add(step["info"]["id"])
             for part in step["parts"]:
                 self._tell(part)
         return steps

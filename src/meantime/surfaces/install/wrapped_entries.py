@@ -24,14 +24,18 @@ NO_COMMAND = (
     "you have a token, write `meantime mcp --wrap URL [--headers FILE]` for it yourself"
 )
 NO_SERVER = "there is no such server"
+STAYS_WRAPPED = "it is written in a way that is not understood; take the wrap out yourself"
 NOT_UNDERSTOOD = "it is written in a way that is not understood; put the wrap in yourself"
 _LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 _TOML_TEXT = rf"{_LITERAL}|'[^'\n]*'"
 _COMMAND = re.compile(rf"(?m)^[ \t]*command[ \t]*=[ \t]*(?P<text>{_TOML_TEXT})")
 _ARGUMENTS = re.compile(r"(?m)^[ \t]*args[ \t]*=[ \t]*\[")
+_NEXT = r"\s*,\s*"  # an agent or a formatter may have put each word on a line of its own
+_WORDS = rf"(?:(?:{_TOML_TEXT}){_NEXT})*?"
+_START, _WRAP, _DASHES = (rf"""["']{word}["']{_NEXT}""" for word in ("mcp", "--wrap", "--"))
 _OURS = re.compile(
-    rf'(?m)^[ \t]*args[ \t]*=[ \t]*\[(?P<words>(?:{_LITERAL}, )*"mcp", "--wrap", (?:{_LITERAL}, )*?'
-    rf'"--", (?P<own>{_TOML_TEXT})(?:, )?)'
+    rf"(?m)^[ \t]*args[ \t]*=[ \t]*\[(?P<words>\s*{_WORDS}{_START}{_WRAP}{_WORDS}{_DASHES}"
+    rf"(?P<own>{_TOML_TEXT})(?:\s*,[ ]?)?)"
 )
 _END_OF_LIST = re.compile(r"\]\r?\n")
 
@@ -125,7 +129,7 @@ def _unwrapping(text: str, node: jsonc.Node) -> list[_Edit]:
         return []
     key, command = node.entries["command"]
     if isinstance(command.value, list):
-        at = _behind_wrap(command)
+        at = _behind_wrap(_items(command))
         if at is None:
             return []
         return [_Edit(command.start + 1, _behind_comma(text, command.entries[at - 1].node.end), "")]
@@ -133,7 +137,7 @@ def _unwrapping(text: str, node: jsonc.Node) -> list[_Edit]:
     if arguments is None:
         return []
     listed = arguments.node
-    at = _behind_wrap(listed)
+    at = _behind_wrap(_items(listed))
     if at is None:
         return []
     own = listed.entries[at].node
@@ -150,9 +154,12 @@ def _behind_comma(text: str, at: int) -> int:
     return comma + 1 if text.startswith(" ", comma) else comma
 
 
-def _behind_wrap(listed: jsonc.Node) -> int | None:
+def _items(listed: jsonc.Node) -> list[Any]:
+    return [entry.node.value for entry in listed.entries.values()]
+
+
+def _behind_wrap(words: list[Any]) -> int | None:
     """Where the server's own program stands among the words of its wrap; None for what is not a wrap."""
-    words = [entry.node.value for entry in listed.entries.values()]
     wrap = words.index("--wrap") if "--wrap" in words else 0
     if not wrap or words[wrap - 1] != "mcp" or "--" not in words[wrap:]:
         return None
@@ -193,10 +200,15 @@ def unwrap_toml(text: str, names: Sequence[str]) -> Rewritten:
     done: list[str] = []
     skipped: dict[str, str] = {}
     for name, server in _tables(text, names, skipped).items():
-        made = _unwrapped_table(text, name) if is_our_server(server) else None
-        if made is not None:
+        arguments = server.get("args")
+        listed = cast("list[Any]", arguments) if isinstance(arguments, list) else []
+        at = _behind_wrap(listed) if is_our_server(server) else None
+        made = _unwrapped_table(text, name) if at else None
+        if made is not None and _words(_loaded(made, name)) == listed[at:]:
             text = made
             done.append(name)
+        elif at:
+            skipped[name] = STAYS_WRAPPED
         elif names:
             skipped[name] = "it is not wrapped"
     return Rewritten(text, done, skipped)
@@ -225,6 +237,11 @@ def _loaded(text: str, name: str) -> Any:
         return tomllib.loads(text)["mcp_servers"][name]
     except tomllib.TOMLDecodeError:
         return None
+
+
+def _words(server: Any) -> list[Any]:
+    """Its program and what the program is given."""
+    return [] if server is None else [server["command"], *server.get("args", [])]
 
 
 def _wrapped_table(text: str, name: str, words: Sequence[str]) -> str | None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
+
+FOR_AGENTS = "This is an MCP server for an agent to start; Ctrl+C ends it.\n"
 
 
 class StandardStreams:
@@ -32,6 +35,13 @@ def own_streams() -> StandardStreams:
         os.dup2(2, 1)
         os.close(nothing)
     return _own[0]
+
+
+def tell_person() -> None:
+    """Somebody who starts it at a terminal sees no prompt, and no answer."""
+    if os.isatty(0):
+        sys.stderr.write(FOR_AGENTS)
+        sys.stderr.flush()
 
 
 def open_closed() -> None:

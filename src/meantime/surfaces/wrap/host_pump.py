@@ -27,6 +27,7 @@ GONE = (
 )
 TOO_LONG = f"This line has more than {MOST_BYTES >> 20} MB."
 INTERNAL_ERROR = -32603
+AUTHORIZATION = "authorization"
 LASTING = ("logging/setLevel", "resources/subscribe")  # the next daemon must ask its server, too
 MOST_LASTING, LONGEST_LASTING = 1_000, 16_384  # requests, and bytes of one
 BUFFER = 1 << 18  # bytes that are read from the daemon at once
@@ -35,7 +36,8 @@ TRIES = 2  # to send a line: the daemon may have ended since the last one
 
 class HostPump:
     """`hello` is the first line for a daemon, without the host's handshake; `ensure` starts the daemon, and
-    raises OSError where there is none; `thread` says whose call of a tool this is, or nothing."""
+    raises OSError where there is none; `thread` says whose call of a tool this is, or nothing; `login` is the
+    value of `Authorization` for the server where it has changed since it was asked last."""
 
     def __init__(
         self,
@@ -45,6 +47,7 @@ class HostPump:
         hello: dict[str, Any],
         ensure: Callable[[], None],
         thread: Callable[[str, object], str],
+        login: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._stdin = stdin
         self._stdout = stdout
@@ -52,6 +55,7 @@ class HostPump:
         self._hello = hello
         self._ensure = ensure
         self._thread = thread
+        self._login = login
         self._said = hello["thread"]
         self._daemon: socket | None = None
         self._reader: threading.Thread | None = None
@@ -98,6 +102,7 @@ class HostPump:
         if not line.strip():
             return
         self._note(line)
+        self._say_login()
         problem = ""
         for _ in range(TRIES):
             daemon = self._daemon
@@ -145,12 +150,24 @@ class HostPump:
         if not isinstance(call, dict):  # the daemon refuses it
             return
         thread = self._thread(str(call.get("name")), call.get("arguments"))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
-        daemon = self._daemon
         if thread and thread != self._said:
             self._said = self._hello["thread"] = thread
-            if daemon is not None:
-                with suppress(OSError):  # the line after it fails too, and the next daemon gets a hello
-                    daemon.sendall(b"#thread %b\n" % thread.encode())
+            self._say(f"#thread {thread}")
+
+    def _say_login(self) -> None:
+        login = self._login()
+        if login is not None:
+            headers = self._hello["order"]["headers"]
+            for name in [name for name in headers if name.lower() == AUTHORIZATION]:
+                del headers[name]
+            headers[AUTHORIZATION] = login
+            self._say(f"#login {login}")
+
+    def _say(self, control: str) -> None:
+        daemon = self._daemon
+        if daemon is not None:
+            with suppress(OSError):  # the line after it fails too, and the next daemon gets a hello
+                daemon.sendall(control.encode() + b"\n")
 
     def _connect(self) -> socket:
         daemon = self._reached()

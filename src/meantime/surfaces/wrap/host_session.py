@@ -104,6 +104,10 @@ class HostSession:
         """The number of a request that no host has made."""
         return self._new(NOTHING, method).number
 
+    def on_login(self, authorization: str) -> None:
+        """The token of the wrap's own file has changed."""
+        self.server.authorize(authorization)
+
     # -- from the host
 
     def on_host_line(self, line: bytes) -> None:

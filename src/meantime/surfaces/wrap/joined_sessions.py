@@ -70,6 +70,7 @@ class JoinedSessions:
         self._inboxes: dict[str, NoticeDelivery] = {}  # one for all: what one told, another need not
         self.conversations = HostConversations(shared, hello)
         self._sessions: dict[str, HostSession] = {}
+        self._with_url: list[HostSession] = []
         for word in hello.order.words[:MOST_SERVERS]:
             name, _, address = word.partition("=")
             order = replace(hello.order, words=(address or name,), is_command=False)
@@ -78,6 +79,8 @@ class JoinedSessions:
             self._sessions[name] = HostSession(
                 shared, own, tell, self._inboxes, conversations=self.conversations
             )
+            if address:
+                self._with_url.append(self._sessions[name])
         self._names = list(self._sessions)
         self._gathered: dict[int | str, Gathering] = {}  # by the host's id
         self._uris: dict[str, str] = {}  # the server of each
@@ -90,6 +93,11 @@ class JoinedSessions:
     def pause(self, paused: bool) -> None:
         for session in self._sessions.values():
             session.pause(paused)
+
+    def on_login(self, authorization: str) -> None:
+        """A configured server has a login of its own."""
+        for session in self._with_url:
+            session.on_login(authorization)
 
     async def on_host_end(self) -> None:
         await asyncio.gather(*(session.on_host_end() for session in self._sessions.values()))

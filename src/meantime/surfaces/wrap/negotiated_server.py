@@ -40,7 +40,7 @@ from .server_without_handshake import ServerWithoutHandshake
 from .task_offers import DISCOVER, INITIALIZE
 
 PROBE = "meantime-probe"  # the id of our own server/discover
-PATIENCE = 10.0  # seconds for its answer
+PATIENCE = 45.0  # seconds for its answer: npx may have to download the server first; hosts wait for a minute
 MOST_HELD = 64 << 20  # bytes of lines that wait for it
 REFUSED = RawMessage(error=raw({"message": "The server did not answer."}))
 

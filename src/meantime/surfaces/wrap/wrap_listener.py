@@ -33,7 +33,7 @@ MOST_BYTES = 64 << 20  # of one line
 HIGH_WATER = 1 << 20  # bytes that a host may leave unread before its server is not read any more
 COPIED = 65_536  # bytes of a message that is put together with its head, for one write
 PIECE = 262_144  # bytes of a longer one that the transport gets at once: it copies what it cannot send
-CONTROL = b"#thread "  # begins a line of the wrap itself: JSON never does
+THREAD, LOGIN = b"#thread ", b"#login "  # begin a line of the wrap itself: JSON never does
 _hello = msgspec.json.Decoder(WrapHello)
 
 
@@ -132,8 +132,10 @@ class HostLink(asyncio.Protocol):
             except (msgspec.MsgspecError, UnicodeDecodeError):
                 LOG.warning("A wrap of another version is not understood.")
                 self.abort()
-        elif line.startswith(CONTROL):
-            self._session.conversations.on_thread(line[len(CONTROL) :].decode("utf-8", "replace"))
+        elif line.startswith(THREAD):
+            self._session.conversations.on_thread(line[len(THREAD) :].decode("utf-8", "replace"))
+        elif line.startswith(LOGIN):
+            self._session.on_login(line[len(LOGIN) :].decode("utf-8", "replace"))
         elif line.strip():
             self._session.on_host_line(line)
 

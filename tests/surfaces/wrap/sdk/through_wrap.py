@@ -12,8 +12,10 @@ import importlib
 import json
 import os
 import socket
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -34,6 +36,8 @@ REPORT = os.environ["SDK_REPORT"]
 OPEN_TO_ALL = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 LAST_WORDS = 5.0  # seconds for requests whose client has gone
 _threads = count(1)
+# Each client of a test would load the certificates of the world, for addresses without TLS: 50 ms each.
+ssl.create_default_context = cache(ssl.create_default_context)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

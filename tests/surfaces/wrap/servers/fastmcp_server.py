@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 from fastmcp import Context, FastMCP  # pyright: ignore[reportMissingImports]
 
 server = FastMCP("shop", instructions="Ask for a price.")
@@ -20,6 +23,16 @@ async def counted(context: Context, count: int) -> str:
         await context.report_progress(at + 1, count)
         await context.info(f"at {at + 1}")
     return f"counted to {count}"
+
+
+@server.tool
+async def bake(article: str, oven: str) -> str:
+    """Bakes until `done` is there, in the folder that is the oven."""
+    with Path(oven, "orders").open("a") as orders:  # noqa: ASYNC230  it is short
+        print(article, file=orders)
+    while not Path(oven, "done").exists():  # noqa: ASYNC110  nobody tells it
+        await asyncio.sleep(0.1)
+    return f"baked: {article}"
 
 
 @server.tool

@@ -14,6 +14,8 @@ from mcp.client.streamable_http import streamable_http_client
 from meantime.integrations.mcp.servers import HttpServer
 from meantime.integrations.mcp.tool_results import STATUS, UNREACHED
 
+from .tls_context import tls_context
+
 MOST_BYTES = 32 << 20  # of one message
 SESSION = "mcp-session-id"
 SHOWN = 300  # bytes of a body that came with an error status
@@ -25,10 +27,9 @@ TIMEOUTS = httpx2.Timeout(30.0, read=None)  # a tool takes as long as it takes; 
 @asynccontextmanager
 async def http_wire(server: HttpServer) -> AsyncGenerator[Any]:
     """Both streams, as the SDK wants them."""
+    inner = httpx2.AsyncHTTPTransport(verify=tls_context())
     async with (
-        httpx2.AsyncClient(
-            headers=server.headers, timeout=TIMEOUTS, transport=Contained(httpx2.AsyncHTTPTransport())
-        ) as client,
+        httpx2.AsyncClient(headers=server.headers, timeout=TIMEOUTS, transport=Contained(inner)) as client,
         streamable_http_client(server.url, http_client=client, max_sse_event_size=MOST_BYTES) as streams,
     ):
         yield streams

@@ -19,6 +19,8 @@ from meantime.integrations.mcp.sse_events import SseEvents
 from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.wrapped_server import LoginChallenge, ServerEnd, ServerFull
 
+from .tls_context import tls_context
+
 TIMEOUTS = httpx2.Timeout(30.0, read=None)  # a tool takes as long as it takes
 MOST_POSTS = 1_000  # requests of HTTP at once
 TRIES = 5  # to take up a stream that was cut
@@ -74,7 +76,7 @@ class RawHttp:
         self.is_open = True
         self._server = server
         self._end = end
-        self._client = httpx2.AsyncClient(headers=server.headers, timeout=TIMEOUTS)
+        self._client = httpx2.AsyncClient(headers=server.headers, timeout=TIMEOUTS, verify=tls_context())
         self._session: dict[str, str] = {}  # headers that every later request repeats
         self._flowing = asyncio.Event()
         self._flowing.set()
@@ -146,7 +148,7 @@ class RawHttp:
             request = self._client.build_request("POST", self._server.url, content=line, headers=headers)
             response = await self._client.send(request, stream=True)
         except httpx2.ConnectError as problem:
-            self._refuse(id, f"The server cannot be reached: {_words(problem)}")
+            self._refuse(id, f"{self._address()} cannot be reached: {_words(problem)}")
             return
         except (httpx2.HTTPError, httpx2.InvalidURL) as problem:
             self._cut_off(id, problem)
@@ -251,6 +253,10 @@ class RawHttp:
         if id is not None:
             error = {"jsonrpc": "2.0", "id": id, "error": {"code": -32603, "message": why}}
             self._end.on_line(msgspec.json.encode(error))
+
+    def _address(self) -> str:
+        """Host and port: the rest of a URL may have a secret in it."""
+        return f"The server at {httpx2.URL(self._server.url).netloc.decode()}"
 
     def _cut_off(self, id: int | str | None, problem: Exception) -> None:
         self._end.on_unanswered(id, f"The connection was cut off: {_words(problem)}.")

@@ -133,9 +133,18 @@ class ServerConnection:
             except MCPError as problem:
                 if problem.code == UNREACHED:
                     raise
-                await self._session.initialize()
+                await self._initialize(was_slow=problem.code == types.REQUEST_TIMEOUT)
             except (ValidationError, RuntimeError):
-                await self._session.initialize()
+                await self._initialize(was_slow=False)
+
+    async def _initialize(self, *, was_slow: bool) -> None:
+        try:
+            await self._session.initialize()
+        except MCPError as problem:
+            if not was_slow or problem.code == UNREACHED:
+                raise
+            # It began slowly, and has read our first question after all: from then on it takes no handshake.
+            await self._session.discover()
 
     async def _until_over(self) -> None:
         waits = [asyncio.ensure_future(event.wait()) for event in (self._closing, self._gone)]

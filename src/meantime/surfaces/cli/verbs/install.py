@@ -17,7 +17,7 @@ from meantime.surfaces.cli.confirmation import confirmed
 from meantime.surfaces.install.agent_configs import AGENTS, AgentConfig, Place
 from meantime.surfaces.install.config_copies import Copies
 from meantime.surfaces.install.file_change import FileChange
-from meantime.surfaces.install.server_lists import ServerList, server_list, wrapped_change
+from meantime.surfaces.install.server_lists import server_list, wrapped_change
 from meantime.surfaces.terminal.errors import FAILED, USAGE, CliError
 from meantime.surfaces.terminal.terminal_text import plain_lines
 
@@ -60,9 +60,7 @@ def command(
     words = ["meantime"] if scope == "project" else executable.path()
     place = Place(Path.cwd() if scope == "project" else None, Path(os.path.expanduser("~")), os.environ)
     if wrap:
-        return _wrap(
-            host, server_list(agent, place, Path.cwd()), names, words, uninstall, not only_print, not yes
-        )
+        return _wrap(agent, place, names, words, uninstall, write=not only_print, ask=not yes)
     found = host.changes(place, words, not uninstall)
     ask = not (only_print or yes)
     if uninstall:
@@ -71,22 +69,28 @@ def command(
 
 
 def _wrap(
-    host: AgentConfig,
-    servers: ServerList,
+    agent: str,
+    place: Place,
     names: Sequence[str],
     words: Sequence[str],
     uninstall: bool,
+    *,
     write: bool,
     ask: bool,
 ) -> int:
-    change, made = wrapped_change(servers, names, words, wanted=not uninstall)
+    change, made = wrapped_change(server_list(agent, place, Path.cwd()), names, words, wanted=not uninstall)
     for name, why in made.skipped.items():
         click.echo(f"{name} is left as it is: {why}.", err=True)
     if not change.is_one:
-        click.echo(f"{servers.path}: nothing to change.")
+        is_empty = not (made.skipped or uninstall)
+        click.echo(f"{change.path}: {'there are no MCP servers in it' if is_empty else 'nothing to change'}.")
         return 1 if names else 0
-    copies = Copies(home(os.environ))
-    removed = copies.needless(change) if uninstall else []
+    host, copies = AGENTS[agent], Copies(home(os.environ))
+    installed = {one.path for one in host.changes(place, words, False) if one.is_one}
+    # The copy may be the one of an installation, or of another wrap, which are still there.
+    stays = bool(names) or change.path in installed
+    of_ours = copies.needless(change) if stays else copies.ours([change])[0]
+    removed = of_ours if uninstall else []
     if not _agreed(_shown([change], removed), ask=ask and write):
         return 1
     if write:
@@ -97,6 +101,9 @@ def _wrap(
             copies.remove(path)
         click.echo(f"wrote {change.path}: {', '.join(made.done)}")
         click.echo(host.note)
+    if write and not (installed or uninstall):
+        click.echo(f"{host.title} is told of an ending by a later tool call. To tell it at once, run:")
+        click.echo(f"  meantime install {agent}")
     return 0
 
 
