@@ -52,7 +52,7 @@ def require_postgres() -> Path:
     return found
 
 
-def _other_user() -> str | None:
+def other_user() -> str | None:
     if os.geteuid() != 0:
         return None
     users = {entry.pw_name for entry in pwd.getpwall()}
@@ -61,7 +61,7 @@ def _other_user() -> str | None:
 
 class PostgresServer:
     def __init__(self, folder: Path, bin: Path) -> None:
-        self._bin, self._user = bin, _other_user()
+        self._bin, self._user = bin, other_user()
         self._data, self._log = folder / "data", folder / "log"
         self._child: subprocess.Popen[bytes] | None = None
         with socket.socket() as probe:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from . import run
+from . import reports, run
 from .families import FAMILIES
 from .judge import Tally
 from .reports import EARLIER, add_families
@@ -86,3 +87,19 @@ def test_a_result_that_was_not_clean_is_kept_when_the_next_one_is(tmp_path: Path
     for seed in range(4, 20):
         add_families(report, {"a": {"faults": 9, "lost": 1, "seed": seed}}, ["a"])
     assert len(json.loads(report.read_text())["families"]["a"]["earlier"]) == EARLIER
+
+
+def test_a_report_that_is_written_does_not_make_its_version_dirty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for file in (report := tmp_path / reports.REPORT, code := tmp_path / "code.py"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("1\n")
+    me = ("-c", "user.name=me", "-c", "user.email=me@localhost")
+    for words in (("init", "-q"), ("add", "."), (*me, "commit", "-qm", "one")):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True, timeout=20)
+    monkeypatch.setattr(reports.strace, "ROOT", tmp_path)
+    report.write_text("2\n")
+    assert not reports.version().endswith("-dirty")
+    code.write_text("2\n")
+    assert reports.version().endswith("-dirty")

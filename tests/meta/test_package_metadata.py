@@ -7,6 +7,7 @@ import json
 import os
 import re
 import tomllib
+import zipfile
 from email import message_from_string
 from email.message import Message
 from pathlib import Path
@@ -70,6 +71,20 @@ def test_the_classifiers_name_each_python_whose_tests_passed_and_no_other(metada
     passed = {"3.11"} | {version for version, row in runs.items() if row.get("passed") and not row["failed"]}
     claimed = {found[1] for each in metadata.get_all("Classifier", []) if (found := VERSION.fullmatch(each))}
     assert claimed == passed
+
+
+@pytest.mark.slow
+def test_one_wheel_is_for_every_system_and_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """No compiled part is in it, nor is one built where it is installed."""
+    from hatchling.build import build_wheel
+
+    monkeypatch.chdir(ROOT)
+    name = build_wheel(str(tmp_path))
+    assert name.endswith("-py3-none-any.whl")
+    with zipfile.ZipFile(tmp_path / name) as wheel:
+        suffixes = {Path(each).suffix for each in wheel.namelist()}
+    assert not suffixes & {".so", ".dylib", ".pyd", ".dll", ".a", ".c", ".pyx", ".rs"}
+    assert ".py" in suffixes
 
 
 def test_each_extra_that_users_have_was_installed_from_the_wheel():

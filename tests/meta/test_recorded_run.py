@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from benchmarks.measure import Ratio
-from benchmarks.recorded_run import SLACK, compare, load, ratios_of
+from benchmarks.recorded_run import SLACK, compare, load, ratios_of, recorded_names
 
 COST = "latency/durable submit, of a bare commit"
 SPEED = "peers/huey, CPU in tasks of ours"
@@ -51,5 +51,7 @@ def test_the_recorded_run_has_ratios_of_benchmarks_that_exist() -> None:
 
     recorded = ratios_of(load(), list(load()))
     assert set(load()) <= set(NAMES)
-    assert {name.split("/")[0] for name in recorded} == set(load())
+    assert {name.split("/")[0] for name in recorded} == set(recorded_names(watched=True))
+    assert {"latency", "end_to_end", "peers"} <= set(recorded_names(watched=True))
+    assert set(recorded_names(watched=False)) == set(load())
     assert all(one.value > 0 for one in recorded.values())

@@ -156,13 +156,15 @@ class Delegating(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=self._reply(messages))])
 
     def _reply(self, messages: list[Any]) -> AIMessage:
-        if isinstance(messages[-1], ToolMessage):
-            return AIMessage(messages[-1].text)
-        asked = [
-            text
-            for message in messages
+        at, asked = [
+            (number, text)
+            for number, message in enumerate(messages)
             if isinstance(message, HumanMessage) and (text := message.text)[0] != "["
         ][-1]
+        # A subagent that is quick is reported, as a message in brackets, before or after the tool's answer.
+        answers = [message.text for message in messages[at:] if isinstance(message, ToolMessage)]
+        if answers:
+            return AIMessage(answers[-1])
         verb, _, rest = asked.partition(" ")
         if verb == "start":
             given = {"description": rest, "subagent_type": "researcher"}

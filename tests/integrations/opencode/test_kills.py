@@ -84,6 +84,10 @@ async def ended(mt: Meantime) -> Any:
     return task
 
 
+async def kinds(mt: Meantime, task: str) -> list[str]:
+    return [line.kind.value for line in await mt.lines(task)]
+
+
 @pytest.mark.behaviour("P4")
 async def test_a_turn_outlives_its_owner(work: Workplace):
     gate = work.folder / "gate"
@@ -94,10 +98,15 @@ async def test_a_turn_outlives_its_owner(work: Workplace):
     assert before
     assert before.process.is_alive
     async with work.opened() as mt:
+        task = (await mt.list())[0]
+        async with asyncio.timeout(PATIENCE):  # what was done while nobody listened comes first
+            while "call" not in (lines := await kinds(mt, task.id)):  # noqa: ASYNC110  polled, as a user would
+                await asyncio.sleep(0.02)
+        assert lines == ["text", "call"]
         gate.touch()
         task = await ended(mt)
         after = work.record()
-        lines = [line.kind.value for line in await mt.lines(task.id)]
+        lines = await kinds(mt, task.id)
     assert task.outcome.result == "Done."
     assert after == before
     assert len(work.asked("outlives")) == 2

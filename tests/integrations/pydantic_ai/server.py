@@ -13,11 +13,13 @@ from typing import Any
 
 class Server:
     """Each step is a text to answer, or "429", "500", "reset", "cut" (in the middle of an answer) or "hang";
-    after the last one it echoes. `most` is how many requests it takes at once: more are refused."""
+    after the last one it echoes. `most` is how many requests it takes at once: more are refused, and it
+    answers none before it has refused one."""
 
-    def __init__(self, steps: list[str], most: int = 1_000) -> None:
+    def __init__(self, steps: list[str], most: int | None = None) -> None:
         self.steps = list(steps)
         self.most = most
+        self.full = threading.Event()
         self.asked = self.refused = self.inside = 0
         self.lock = threading.Lock()
         self.over = threading.Event()
@@ -40,16 +42,19 @@ class Server:
     def enter(self) -> bool:
         with self.lock:
             self.asked += 1
-            has_room = self.inside < self.most
+            has_room = self.most is None or self.inside < self.most
             self.inside += has_room
             self.refused += not has_room
-            return has_room
+        if not has_room:
+            self.full.set()
+        return has_room
 
     def step(self, body: dict[str, Any]) -> str:
         with self.lock:
             if self.steps:
                 return self.steps.pop(0)
-        self.over.wait(0.05)  # so that others come meanwhile
+        if self.most is not None:
+            self.full.wait(20)
         return f"ECHO {body['messages'][-1]['content']}"
 
     def left(self) -> None:
