@@ -64,15 +64,17 @@ faults: $(VENV)/.tested strace faketime $(if $(FAMILIES),$(if $(filter adapters,
 # `make bench NAMES=adapters ROWS="langchain openai_agents"` measures only these frameworks.
 # `make bench NAMES=task_cost AGAINST=../before` compares the CPU of a task with that of another checkout.
 # `make bench CHECK=1` names the ratios that became more than 15 % worse than in the recorded run; RECORD=1 records.
+# `make bench NAMES=peers ROWS="huey DBOS"` measures only these peers beside Meantime.
 # `make bench NAMES=crash_matrix ROWS="Mastra Strands" ROUNDS=5` plays only these rows of the crash matrix.
-bench: $(VENV)/.benched $(if $(NAMES)$(CHECK)$(RECORD),,peers strace) $(if $(NAMES),$(if $(filter workers peers,$(NAMES)),.queues/.ready),.queues/.ready) \
+bench: $(VENV)/.tested $(if $(NAMES)$(CHECK)$(RECORD),,command-queues strace) \
+	$(if $(NAMES),$(if $(filter workers peers,$(NAMES)),peers),peers) \
 	$(if $(NAMES)$(CHECK)$(RECORD),$(if $(filter crash_matrix,$(NAMES)),crash-peers),crash-peers) \
 	$(if $(filter adapters,$(NAMES)),.frameworks/.ready)
 	MOST=$(MOST) MINUTES=$(MINUTES) ROWS="$(ROWS)" ROUNDS=$(ROUNDS) AGAINST=$(AGAINST) CHECK=$(CHECK) RECORD=$(RECORD) $(RUN) -m benchmarks $(NAMES)
 
 venv: $(VENV)/.tested
 
-# The package with its server, then with what the tests need, then with what the benchmarks compare.
+# The package with its server, then with what the tests need.
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install -q -e '.[server]'
@@ -80,10 +82,6 @@ $(VENV)/.ready: pyproject.toml
 
 $(VENV)/.tested: $(VENV)/.ready
 	$(RUN) -m pip install -q -e '.[dev]'
-	touch $@
-
-$(VENV)/.benched: $(VENV)/.tested
-	$(RUN) -m pip install -q -e '.[dev,bench]'
 	touch $@
 
 # Real agents, pinned in one file and kept in .agents: for `make test` what its tests need, for `make agents`
@@ -198,23 +196,30 @@ systemd: .systemd/.ready
 container: .container/.ready
 
 # Command queues that the benchmarks compare with, where Debian has them and that is allowed.
-.PHONY: peers
-peers:
+.PHONY: command-queues
+command-queues:
 	@for each in tsp:task-spooler pueue:pueue; do command -v $${each%:*} >/dev/null || { command -v apt-get >/dev/null && \
 	apt-get update -q && apt-get install -qy $${each#*:}; } || echo "$${each#*:} is missing: it is not compared with"; done
 
-# Queues of another make that we are compared with: Celery, docket, Temporal, dramatiq and taskiq, in an environment of
-# their own, with Debian's Redis where that is allowed. What is missing is named, and not compared with.
-.queues/.ready: benchmarks/workers/queues/requirements.txt
-	@PYTHON=$(PYTHON) benchmarks/workers/queues/install
+# Runtimes and queues of another make that we are compared with, each in an environment of its own, with Debian's
+# Redis and PostgreSQL where that is allowed. A peer that is missing is named, and not compared with.
+PEERS := benchmarks/peers/environments
+.peers/mastra/.ready: $(PEERS)/package.json
+	@$(PEERS)/install mastra
 
-# Peers of the crash matrix, each in an environment of its own, and the frameworks that have an adapter. What is
-# missing is named, and not played.
-.peers-crash/.ready: $(wildcard benchmarks/crash_matrix/peers/*)
-	@PYTHON=$(PYTHON) benchmarks/crash_matrix/peers/install
+.peers/%/.ready: $(PEERS)/%.txt
+	@PYTHON=$(PYTHON) $(PEERS)/install $*
 
-.PHONY: crash-peers
-crash-peers: .peers-crash/.ready .frameworks/.ready .agents/.tested
+.PHONY: peers redis crash-peers
+peers: redis postgres command-queues .peers/mastra/.ready \
+	$(patsubst %,.peers/%/.ready,celery dbos docket dramatiq fastmcp huey procrastinate taskiq temporal)
+
+redis:
+	@command -v redis-server >/dev/null || { command -v apt-get >/dev/null && apt-get update -q && \
+	apt-get install -qy --no-install-recommends redis-server; } || echo "redis-server is missing: queues on it are not compared with"
+
+# Those of the crash matrix, and the frameworks that have an adapter.
+crash-peers: redis .peers/mastra/.ready $(patsubst %,.peers/%/.ready,fastmcp harness strands) .frameworks/.ready .agents/.tested
 
 clean:
-	rm -rf $(VENV) .foreign .servers .sdk .frameworks .queues .peers-crash .browsers .systemd .container .matrix .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf $(VENV) .foreign .servers .sdk .frameworks .peers .browsers .systemd .container .matrix .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage

@@ -12,10 +12,12 @@ import os
 import sys
 
 from .measure import RATIOS, TABLES
-from .recorded_run import compare, load, ratios_of, record
+from .recorded_run import compare, load, ratios_of, record, recorded_names
 
 NAMES = (
     "latency",
+    "load",
+    "flame",
     "end_to_end",
     "task_cost",
     "inline",
@@ -51,7 +53,7 @@ NAMES = (
 
 def main() -> int:
     checks, records = (bool(os.environ.get(name)) for name in ("CHECK", "RECORD"))
-    names = sys.argv[1:] or (list(load()) if checks or records else NAMES)
+    names = sys.argv[1:] or (recorded_names(watched=checks) if checks or records else NAMES)
     for name in names:
         load1 = os.getloadavg()[0]
         asyncio.run(importlib.import_module(f"benchmarks.{name}").run())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import closing
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 
 from meantime import Call, Meantime
@@ -16,11 +16,12 @@ from meantime.ports.store import CommitResult
 from meantime.stores.sqlite.commit import SQL, Changes, encode
 from meantime.stores.sqlite.sql import migrate
 
-from .measure import UNLIMITED, folder, p50, table, us, verdict
+from .measure import RATIOS, TABLES, UNLIMITED, Ratio, folder, p50, table, us, verdict
 
 SIZES = (1_000, 10_000, 100_000)
 ROUNDS = 100
 AT_ONCE = 50_000  # tasks of one transaction
+TURN = "start → told → ack"
 
 
 def fill(path: Path, count: int) -> list[str]:
@@ -75,50 +76,67 @@ async def noop() -> None:
     return None
 
 
+def verbs_of(mt: Meantime, ids: list[str]) -> dict[str, Callable[[], Awaitable[object]]]:
+    thread = mt.thread("thread-3")
+
+    async def turn() -> None:
+        handle = await thread.start(Call(noop))
+        await handle.wait()
+        async with thread.turn() as turn:
+            await turn.ack()
+
+    return {
+        "list page of 50": lambda: mt.list(limit=50),
+        "filter by status": lambda: mt.list("failed", limit=50),
+        "filter by thread": lambda: mt.list(thread="thread-3", limit=50),
+        "thread and status": lambda: mt.list("failed", thread="thread-3", limit=50),
+        "id prefix": lambda: mt.get(ids[len(ids) // 2][:-1]),
+        "thread.list('all')": lambda: thread.list("all"),
+        "reminder": lambda: thread.reminder(),
+        TURN: turn,
+    }
+
+
 async def run() -> None:
-    looks: dict[str, list[float]] = {}
-    for size in SIZES:
-        with folder() as path:
-            ids = fill(path / "work.db", size)
-            async with Meantime.open(path / "work.db", settings=UNLIMITED) as mt:
-                thread = mt.thread("thread-3")
-
-                async def turn(thread=thread) -> None:
-                    handle = await thread.start(Call(noop))
-                    await handle.wait()
-                    async with thread.turn() as turn:
-                        await turn.ack()
-
-                verbs: dict[str, Callable[[], Awaitable[object]]] = {
-                    "list page of 50": lambda mt=mt: mt.list(limit=50),
-                    "filter by status": lambda mt=mt: mt.list("failed", limit=50),
-                    "filter by thread": lambda mt=mt: mt.list(thread="thread-3", limit=50),
-                    "thread and status": lambda mt=mt: mt.list("failed", thread="thread-3", limit=50),
-                    "id prefix": lambda mt=mt, ids=ids: mt.get(ids[len(ids) // 2][:-1]),
-                    "thread.list('all')": lambda thread=thread: thread.list("all"),
-                    "reminder": lambda thread=thread: thread.reminder(),
-                    "start → told → ack": turn,
-                }
-                for name, verb in verbs.items():
-                    looks.setdefault(name, []).append(await _time(verb))
+    """The sizes take turns, so that a slow moment of the disk hits all alike."""
+    async with AsyncExitStack() as stack:
+        path = stack.enter_context(folder())
+        sizes: list[dict[str, Callable[[], Awaitable[object]]]] = []
+        for size in SIZES:
+            ids = fill(path / f"{size}.db", size)
+            mt = await stack.enter_async_context(Meantime.open(path / f"{size}.db", settings=UNLIMITED))
+            sizes.append(verbs_of(mt, ids))
+        looks = {name: await _times([verbs[name] for verbs in sizes]) for name in sizes[0]}
+    TABLES["history"] = [
+        {"name": name, "sizes": SIZES, "us": [taken * 1e6 for taken in times]}
+        for name, times in looks.items()
+    ]
+    for name in ("list page of 50", TURN):
+        grown = looks[name][-1] / looks[name][0]
+        RATIOS[f"history/{name} beside {SIZES[-1]:,}, of that beside {SIZES[0]:,}"] = Ratio(grown)
     rows = [
-        [name, *map(us, times), "" if "→" in name else verdict(times[-1] * 1e3, 1)]
+        [name, *map(us, times), "" if name == TURN else verdict(times[-1] * 1e3, 1)]
         for name, times in looks.items()
     ]
     head = ["p50 with finished tasks:", *(f"{size:,}" for size in SIZES), "target (ms)"]
     table("Looking and turning beside history", head, rows)
 
 
-async def _time(verb: Callable[[], Awaitable[object]]) -> float:
-    times: list[float] = []
+async def _times(verbs: list[Callable[[], Awaitable[object]]]) -> list[float]:
+    times: list[list[float]] = [[] for _ in verbs]
     for _ in range(ROUNDS):
-        began = time.perf_counter()
-        try:
-            await verb()
-        except LookupError:
-            pass  # an ambiguous or missing prefix costs the same look
-        except Exception as problem:
-            if type(problem).__name__ != "Ambiguous":
-                raise
-        times.append(time.perf_counter() - began)
-    return p50(times)
+        for taken, verb in zip(times, verbs, strict=True):
+            taken.append(await _time(verb))
+    return [p50(taken) for taken in times]
+
+
+async def _time(verb: Callable[[], Awaitable[object]]) -> float:
+    began = time.perf_counter()
+    try:
+        await verb()
+    except LookupError:
+        pass  # an ambiguous or missing prefix costs the same look
+    except Exception as problem:
+        if type(problem).__name__ != "Ambiguous":
+            raise
+    return time.perf_counter() - began

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import sqlite3
 import statistics
@@ -15,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 from meantime import Limits, Settings, WakeBudget
 
 UNLIMITED = Settings(limits=Limits(per_thread=-1, total=-1), wakes=WakeBudget(rounds=-1))
+TICKS = os.sysconf("SC_CLK_TCK")  # of the CPU time in /proc, a second
 
 
 class Ratio(NamedTuple):

@@ -62,7 +62,7 @@ class Pueue:
 
     name = "pueue add, pueue wait"
     programs = ("pueue", "pueued")
-    absent = "not installed (no Debian package)"
+    absent = "not installed: Debian 12 has no package of it"
 
     def __init__(self, folder: Path) -> None:
         settings = folder / "pueue.yml"

@@ -54,6 +54,11 @@ def load() -> dict[str, Any]:
     return json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
 
 
+def recorded_names(*, watched: bool) -> list[str]:
+    """Benchmarks of the recorded run; only those with ratios if these are watched."""
+    return [name for name, run in load().items() if run["ratios"] or not watched]
+
+
 def record(
     benchmark: str, ratios: Mapping[str, Ratio], rows: Sequence[Mapping[str, Any]], load1: float
 ) -> None:

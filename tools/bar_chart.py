@@ -6,21 +6,10 @@ import math
 from html import escape
 from typing import NamedTuple
 
-WIDTH, LABEL, VALUE = 760, 270, 110  # pixels: of all, of the names on the left, of the figures on the right
+from chart_style import WIDTH, drawing
+
+LABEL, VALUE = 270, 110  # pixels: of the names on the left, of the figures on the right
 ROW, BAR, TOP = 30, 16, 44
-STYLE = """
-  text { font: 13px system-ui, sans-serif; fill: #1f2328 }
-  .title { font-weight: 600; font-size: 14px }
-  .bar { stroke: #1f2328; fill: url(#lines) }
-  .ours { fill: #1f2328 }
-  .axis { stroke: #1f2328; stroke-opacity: .35 }
-  @media (prefers-color-scheme: dark) {
-    text { fill: #e6edf3 }
-    .bar { stroke: #e6edf3 }
-    .ours { fill: #e6edf3 }
-    .axis, .line { stroke: #e6edf3 }
-  }
-"""
 
 
 class Bar(NamedTuple):
@@ -41,14 +30,7 @@ def bar_chart(title: str, bars: list[Bar], *, logarithmic: bool = False) -> str:
     def length(value: float) -> float:
         return space * (math.log10(value / least) / math.log10(most / least) if logarithmic else value / most)
 
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" role="img"'
-        f' aria-label="{escape(title)}">',
-        f"<style>{STYLE}</style>",
-        '<defs><pattern id="lines" width="6" height="6" patternUnits="userSpaceOnUse">'
-        '<path class="line" d="M0 6L6 0" stroke="#1f2328" stroke-width="1"/></pattern></defs>',
-        f'<text class="title" x="10" y="24">{escape(title)}</text>',
-    ]
+    lines: list[str] = []
     for at, bar in enumerate(bars):
         top = TOP + ROW * at
         width = max(1.0, length(bar.value))
@@ -63,4 +45,4 @@ def bar_chart(title: str, bars: list[Bar], *, logarithmic: bool = False) -> str:
     if logarithmic:
         tens = [length(least * 10.0**power) for power in range(math.ceil(math.log10(most / least)))]
     lines += [f'<path class="axis" d="M{LABEL + at:.1f} {TOP - 8}V{bottom - 6}"/>' for at in tens]
-    return "\n".join([*lines, "</svg>", ""])
+    return drawing(title, height, lines)

@@ -45,8 +45,8 @@ def main(wanted: list[str]) -> int:
     for version in wanted or VERSIONS:
         known[version] = tested(version)
         sys.stderr.write(f"Python {version}: {known[version]}\n")
-    RESULTS.write_text(json.dumps(dict(sorted(known.items())), indent=2) + "\n")
-    PAGE.write_text(with_table(PAGE.read_text(), known))
+        RESULTS.write_text(json.dumps(dict(sorted(known.items())), indent=2) + "\n")
+        PAGE.write_text(with_table(PAGE.read_text(), known))  # at once: a whole run takes long
     return int(any(row.get("failed") for row in known.values()))
 
 
@@ -139,10 +139,14 @@ def _uv() -> str:
 
 
 def _install_apart(version: str, apart: list[str], python: Path) -> None:
-    """Its system has no settings for an index of packages: they are fetched here."""
-    wheels = FOLDER / f"wheels-{version}"
-    pip = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check"]
-    _run([*pip, "--only-binary=:all:", f"--python-version={version}", "-d", str(wheels), *_needed()])
+    """Its system has no settings for an index of packages: they are fetched here. uv names them: pip, which
+    fetches them, would try versions for minutes."""
+    wheels, listed = FOLDER / f"wheels-{version}", FOLDER / f"needed-{version}.txt"
+    (FOLDER / "needed.in").write_text("\n".join(_needed()) + "\n")
+    _run([_uv(), "pip", "compile", "-q", f"--python-version={version}", "--no-header", "--no-annotate",
+          "-o", str(listed), str(FOLDER / "needed.in")])  # fmt: skip
+    pip = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps"]
+    _run([*pip, "--only-binary=:all:", f"--python-version={version}", "-d", str(wheels), "-r", str(listed)])
     install = [*apart, str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
     offline = ["--no-index", f"--find-links={wheels}", "--no-compile"]
     _run([*install, *offline, "hatchling", "editables"])

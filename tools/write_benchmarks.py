@@ -12,108 +12,115 @@ from pathlib import Path
 from typing import Any
 
 from bar_chart import Bar, bar_chart
+from benchmark_text import TEXT
+from flame_graph import flame_graph
+from line_chart import Axis, Curve, line_chart
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "reference" / "benchmarks.md"
 FIGURES = PAGE.with_suffix(".json")
 PICTURES = ROOT / "docs" / "pictures"
 OURS = "Meantime"
-TEXT = """\
-# Benchmarks
-
-This page is generated from the last recorded run. Absolute times belong to the machine that they were
-measured on; ratios hold elsewhere, too.
-
-| benchmark | measured | commit | load before | machine |
-|---|---|---|---|---|
-{runs}
-
-`make bench NAMES="{names}" RECORD=1`, then `python tools/write_benchmarks.py`, repeats it.
-`make bench CHECK=1` names what became worse. The load is that of the machine before the run: a busy one makes
-every time longer.
-
-## The same no-op work on others
-
-Each task is started, run and recorded, and then its conversation is told, or its result is read. CPU time is
-compared, and not the rate, which a busy machine changes more; `make bench NAMES=peers` prints both.
-
-![CPU time of one task, here and on others](../pictures/benchmark_peers.svg)
-
-| | what it promises | CPU per task |
-|---|---|---|
-{peers}
-
-Queues with a server have two workers; the CPU time is that of the client, the workers and the server
-together. Redis appends to its file and syncs it once a second, which is its default. Not measured yet:
-procrastinate, DBOS, Mastra, task-spooler, pueue and fastmcp-tasks; and of the others, latencies and memory.
-[The crash matrix](crash-matrix.md) says what others tell after a `kill -9`, and
-[decision 60](../internals/decisions/0060-queues-measured-beside-workers.md) what a lost worker does to them.
-
-## One at a time
-
-Beside a bare `INSERT` and `COMMIT` of SQLite with `synchronous=FULL`, on the same disk in the same run.
-
-![One write at a time beside a bare commit](../pictures/benchmark_latency.svg)
-
-## Where the time of a task goes
-
-A no-op task costs {cpu_us:.0f} µs of CPU from its start until it is acknowledged. Its SQL alone, replayed
-bare in the same groups, costs {sql_us:.0f} µs. The least that a durable no-op could cost in Python, which is
-a row, its ending and an asyncio task, is {simple_us:.0f} µs.
-[Decision 76](../internals/decisions/0076-the-cost-of-a-task-step-by-step.md) says what each step brought,
-and what is left.
-
-## Ratios that are watched
-
-| | ratio | better |
-|---|---|---|
-{ratios}
-"""
+CRASH = ("finished", "run_twice", "doubled", "told", "lost")
+LEAST_SEEN = 100  # bytes of a waiting task
+Run = dict[str, Any]
 
 
 def pages() -> dict[Path, str]:
     """Every generated file as it should be."""
-    run: dict[str, Any] = json.loads(FIGURES.read_text("utf-8"))
+    run: Run = json.loads(FIGURES.read_text("utf-8"))
     return {
         PAGE: _page(run),
         PICTURES / "benchmark_peers.svg": _peers_picture(run),
         PICTURES / "benchmark_latency.svg": _latency_picture(run),
+        PICTURES / "benchmark_load.svg": _load_picture(run),
+        PICTURES / "benchmark_growth.svg": _growth_picture(run),
+        PICTURES / "benchmark_flame.svg": _flame_picture(run),
     }
 
 
-def _page(run: dict[str, Any]) -> str:
+def _page(run: Run) -> str:
+    measured = measured_peers(run)
+    missing = [row for name in ("peers", "commands") for row in run[name]["rows"] if "missing" in row]
+    half = next(row for row in run["load"]["rows"] if row["part"] == 0.5)
     return TEXT.format(
         names=" ".join(run),
         runs="\n".join(_run(name, one) for name, one in run.items()),
-        peers="\n".join(map(_peer, run["peers"]["rows"])),
+        costs="\n".join(_cost(row, measured[0]) for row in measured),
+        settings="\n".join(f"| {_named(row)} | {row['settings']} | {row['promise']} |" for row in measured),
+        crashes="\n".join(_crash(row) for row in run["peers"]["rows"] if "crash" in row),
+        commands="\n".join(_command(row, run) for row in run["commands"]["rows"] if "us" in row),
+        missing="\n".join(f"- {row['name']}: {row['missing']}." for row in missing) or "- Nothing.",
+        half=f"{half['p99_us'] / half['p50_us']:.1f}",
+        threads=_threads(run),
         ratios="\n".join(_ratio(*named) for one in run.values() for named in one["ratios"].items()),
         **run["end_to_end"]["rows"][0],
     )
 
 
-def _run(name: str, one: dict[str, Any]) -> str:
+def measured_peers(run: Run) -> list[dict[str, Any]]:
+    """The rows with figures, ours first."""
+    return [row for row in run["peers"]["rows"] if "cpu_us" in row]
+
+
+def _run(name: str, one: Run) -> str:
     versions = ", ".join(f"{program} {version}" for program, version in one["versions"].items())
     return f"| {name} | {one['date']} | {one['commit']} | {one['load']} | {one['machine']}; {versions} |"
 
 
-def _ratio(name: str, one: dict[str, Any]) -> str:
+def _named(row: dict[str, Any]) -> str:
+    return f"{row['name']}, version {row['version']}" if row["version"] else row["name"]
+
+
+def _cost(row: dict[str, Any], ours: dict[str, Any]) -> str:
+    cells = [
+        row["name"],
+        f"{row['submit_us']:,.0f} / {row['submit_p99_us']:,.0f} µs",
+        f"{row['submit_us'] / row['bare_us']:.1f}×",
+        f"{row['told_us']:,.0f} µs",
+        f"{row['rate']:,.0f}",
+        f"{row['cpu_us']:,.0f} µs",
+        f"{row['cpu_us'] / ours['cpu_us']:.1f}×",
+        f"{row['waiting_bytes'] / 1024:.1f} KB" if row["waiting_bytes"] >= LEAST_SEEN else "–",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _crash(row: dict[str, Any]) -> str:
+    crash = row["crash"]
+    cells = [f"not played: {crash}", *[""] * 4] if isinstance(crash, str) else [str(crash[c]) for c in CRASH]
+    return f"| {row['name']} | {' | '.join(cells)} |"
+
+
+def _command(row: dict[str, Any], run: Run) -> str:
+    base = run["commands"]["rows"][0]["us"]
+    return f"| {row['name']} | {row['us']:,.0f} µs | {row['us'] / base:.2f}× |"
+
+
+def _threads(run: Run) -> str:
+    """The parts of the threads in a sentence, the biggest first."""
+    whole = sum(row["us"] for row in run["flame"]["rows"])
+    parts: dict[str, float] = {}
+    for row in run["flame"]["rows"]:
+        parts[row["stack"][0]] = parts.get(row["stack"][0], 0.0) + row["us"] / whole
+    ordered = sorted(parts.items(), key=lambda one: -one[1])
+    return ", ".join(f"{name} {part:.0%}" for name, part in ordered if part >= 0.01)
+
+
+def _ratio(name: str, one: Run) -> str:
     return f"| {name.replace('/', ': ', 1)} | {one['value']:.2f} | {one['better']} |"
 
 
-def _peer(row: dict[str, Any]) -> str:
-    return f"| {row['name']} | {row['guarantee']} | {row['cpu_us']:,.0f} µs |"
-
-
-def _peers_picture(run: dict[str, Any]) -> str:
+def _peers_picture(run: Run) -> str:
     bars = [
         Bar(row["name"], row["cpu_us"], f"{row['cpu_us']:,.0f} µs", row["name"].startswith(OURS))
-        for row in run["peers"]["rows"]
+        for row in measured_peers(run)
     ]
     title = "CPU time of one no-op task (shorter is better; each line is ten times the one before)"
     return bar_chart(title, bars, logarithmic=True)
 
 
-def _latency_picture(run: dict[str, Any]) -> str:
+def _latency_picture(run: Run) -> str:
     rows = run["latency"]["rows"]
     base = rows[0]["us"]
     bars = [
@@ -121,6 +128,46 @@ def _latency_picture(run: dict[str, Any]) -> str:
         for row in rows
     ]
     return bar_chart("One at a time beside a bare commit, p50 (shorter is better)", bars)
+
+
+def powers(values: list[float]) -> list[tuple[float, str]]:
+    """The powers of ten around these microseconds, as ticks."""
+    low, high = 1.0, 10.0
+    while low * 10 <= min(values):
+        low, high = low * 10, high * 10
+    while high < max(values):
+        high *= 10
+    found: list[tuple[float, str]] = []
+    while low <= high:
+        found.append((low, f"{low:,.0f} µs" if low < 1_000 else f"{low / 1_000:,.0f} ms"))
+        low *= 10
+    return found
+
+
+def _load_picture(run: Run) -> str:
+    rows = run["load"]["rows"]
+    curves = [
+        Curve(name, [(row["part"], row[figure]) for row in rows])
+        for name, figure in (("p50", "p50_us"), ("p99", "p99_us"))
+    ]
+    across = Axis(
+        "submits a second", [(row["part"], f"{row['rate']:,.0f} ({row['part']:.0%})") for row in rows]
+    )
+    up = Axis("from due to durable", powers([value for one in curves for _, value in one.points]), True)
+    return line_chart("Durable submits over load, as parts of the most (lower is better)", across, up, curves)
+
+
+def _growth_picture(run: Run) -> str:
+    rows = run["history"]["rows"]
+    curves = [Curve(row["name"], list(zip(row["sizes"], row["us"], strict=True))) for row in rows]
+    across = Axis("finished tasks in the ledger", [(size, f"{size:,}") for size in rows[0]["sizes"]], True)
+    up = Axis("p50 of one", powers([value for row in rows for value in row["us"]]), True)
+    return line_chart("Operations beside a growing history (flat is better)", across, up, curves)
+
+
+def _flame_picture(run: Run) -> str:
+    stacks = [(row["stack"], row["us"]) for row in run["flame"]["rows"]]
+    return flame_graph("CPU time of one no-op task, from its start until it is told", stacks, "µs")
 
 
 if __name__ == "__main__":

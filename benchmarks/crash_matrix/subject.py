@@ -11,7 +11,7 @@ from .judge import TASKS
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
-PEERS = ROOT / ".peers-crash"
+PEERS = ROOT / ".peers"
 NOTICE = r'<task-notification id="[^"]+"/>\s*"[^"\n]*?(?P<task>alpha|beta)[^"\n]*"[^\n]*'
 
 

@@ -14,10 +14,9 @@ from meantime import Meantime
 from meantime.carriers.nats.nats_owner import NatsOwner
 from meantime.carriers.nats.private_server import PrivateNats
 
-from ..measure import UNLIMITED
+from ..measure import TICKS, UNLIMITED
 
 HERE, PLACE = "here", "pool:default"
-TICKS = os.sysconf("SC_CLK_TCK")
 PATIENCE = 300.0
 
 

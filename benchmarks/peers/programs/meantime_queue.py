@@ -6,9 +6,9 @@ import asyncio
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import facts
+from meantime_telling import Telling
 
 from meantime import Call, Limits, Meantime, Settings, WakeBudget
 from meantime.app.worker_parts import make_worker
@@ -28,31 +28,16 @@ async def client() -> None:
         assert mt._pools is not None
         (FOLDER / "key").write_text(mt._pools.public_key)
 
-        async def start(ids: list[str], seconds: float) -> dict[str, Any]:
-            for id in ids:
-                work = Call(facts.waited, id, seconds)
-                await mt.thread("bench").start(work, id=id, place=PLACE, retry="idempotent")
-            return {}
+        async def submit(id: str, seconds: float) -> None:
+            work = Call(facts.waited, id, seconds)
+            await mt.thread("bench").start(work, id=id, place=PLACE, retry="idempotent")
 
-        async def cancel(id: str) -> dict[str, Any]:
+        telling = Telling(mt.thread("bench"))
+
+        async def cancel(id: str) -> None:
             await mt.thread("bench").cancel(id)
-            return {}
 
-        async def noops(count: int) -> dict[str, Any]:
-            thread = mt.thread("noops")
-            starting = (thread.start(Call(facts.waited, "", 0.0), place=PLACE) for _ in range(count))
-            begun = asyncio.gather(*starting)
-            told = 0
-            async for _ in thread.wakeups():
-                async with thread.turn() as turn:
-                    told += len(turn.notices)
-                    await turn.ack()
-                if told >= count:
-                    break
-            await begun
-            return {}
-
-        await facts.serve({"start": start, "cancel": cancel, "noops": noops})
+        await facts.Commands(submit, telling.result, cancel).serve()
 
 
 async def worker() -> None:

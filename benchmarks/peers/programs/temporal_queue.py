@@ -20,7 +20,7 @@ QUEUE = "bench"
 
 
 @activity.defn
-async def work(given: list[Any]) -> str:
+async def work(given: list[Any]) -> float:
     id, seconds = given
 
     async def beat() -> None:
@@ -38,7 +38,7 @@ async def work(given: list[Any]) -> str:
 @workflow.defn(sandboxed=False)
 class Work:
     @workflow.run
-    async def run(self, given: list[Any]) -> str:
+    async def run(self, given: list[Any]) -> float:
         return await workflow.execute_activity(
             work,
             given,
@@ -51,25 +51,16 @@ class Work:
 async def client() -> None:
     found = await Client.connect(os.environ["QUEUE_URL"])
 
-    async def start(ids: list[str], seconds: float) -> dict[str, Any]:
-        for id in ids:
-            await found.start_workflow(Work.run, [id, seconds], id=id, task_queue=QUEUE)
-        return {}
+    async def submit(id: str, seconds: float) -> None:
+        await found.start_workflow(Work.run, [id, seconds], id=id, task_queue=QUEUE)
 
-    async def cancel(id: str) -> dict[str, Any]:
+    async def result(id: str) -> float:
+        return await found.get_workflow_handle(id).result()
+
+    async def cancel(id: str) -> None:
         await found.get_workflow_handle(id).cancel()
-        return {}
 
-    async def noops(count: int) -> dict[str, Any]:
-        begun = [
-            await found.start_workflow(Work.run, [f"{n}", 0.0], id=f"noop-{n}", task_queue=QUEUE)
-            for n in range(count)
-        ]
-        for handle in begun:
-            await handle.result()
-        return {}
-
-    await facts.serve({"start": start, "cancel": cancel, "noops": noops})
+    await facts.Commands(submit, result, cancel).serve()
 
 
 async def worker() -> None:
