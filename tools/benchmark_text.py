@@ -55,9 +55,9 @@ Redis appends to its file and syncs it each second; PostgreSQL syncs each commit
 ## Everything killed in mid-work
 
 Four tasks of three seconds run, and then every process is killed with `kill -9`: client, workers and server.
-All are started again, and other tasks are submitted. Within thirty seconds the work is finished or not, by a record
-outside, and the client is asked what it knows. A worker counts as gone after five seconds where a peer has
-such a setting; with their defaults, peers take minutes to find abandoned work.
+All are started again, and other tasks are submitted. Within thirty seconds the work is finished or not, by a
+record outside, and the client is asked what it knows. A worker counts as gone after five seconds where a peer
+has such a setting; with their defaults, peers take minutes to find abandoned work.
 
 | | finished | run twice | finished twice | told | lost |
 |---|---|---|---|---|---|
