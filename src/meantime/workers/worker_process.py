@@ -137,8 +137,10 @@ class Worker:
         self._journal.close()
 
     def _state_changed(self, state: CarrierState) -> None:
-        if not self._closed:
-            logger.info("The carrier is %s.", "connected" if state.up else f"down: {state.reason}")
+        if state.up:
+            logger.info("The carrier is connected.")
+        elif not self._closed:
+            logger.warning("The carrier is down: %s", state.reason)
 
     # -- offers
 
