@@ -18,8 +18,8 @@ class OwnerFrames:
         self._parts = PartAssembly()
 
     def read(self, frame: bytes) -> list[say.FromOwner]:
-        """The messages that this part completes. Those that cannot be read are logged and left out, and so
-        is everything that the owner did not sign."""
+        """The messages that this part completes. Messages that cannot be read are logged and left out;
+        everything that the owner did not sign is left out, too."""
         joined = self._parts.joined(frame)
         data = None if joined is None else self._verifier.opened(joined)
         read = [_read(message) for message in _each(data)] if data is not None else []
