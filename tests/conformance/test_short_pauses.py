@@ -19,6 +19,12 @@ pytestmark = pytest.mark.anyio
 STEP = 4
 
 
+def database_of(mt: Meantime) -> sqlite3.Connection:
+    ledger = runtime_of(mt).store
+    assert isinstance(ledger, store.SqliteStore)
+    return ledger._writer._db
+
+
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """Each statement of the upkeep, with the number of rows that it has changed in one transaction."""
@@ -30,7 +36,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
         return made[-1][1]
 
     monkeypatch.setattr(inbox_transactions, "changed", changed)
-    monkeypatch.setattr(store, "_DELETE_AT_ONCE", STEP)
+    monkeypatch.setattr(store, "_ROWS_AT_ONCE", STEP)
     return made
 
 
@@ -45,6 +51,24 @@ async def test_the_journal_is_trimmed_in_steps(tmp_path: Path, steps: list[tuple
     trimmed = [count for name, count in steps if name == "trim_events"]
     assert sum(trimmed) == last - 3
     assert max(trimmed) == STEP
+
+
+async def test_old_tasks_are_deleted_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    deleted: list[list[str]] = []
+    really = store.delete_tasks
+
+    def delete_tasks(cursor: sqlite3.Cursor, *args: Any) -> list[str]:
+        deleted.append(really(cursor, *args))
+        return deleted[-1]
+
+    monkeypatch.setattr(store, "delete_tasks", delete_tasks)
+    monkeypatch.setattr(store, "_TASKS_AT_ONCE", STEP)
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        for _ in range(10):
+            await (await mt.thread("a").start(Call(int, "1"), notify=False)).wait()
+        assert await runtime_of(mt).store.forget(Retention(history_tasks=1), 0.0) == 9
+        assert len(await mt.list("all")) == 1
+    assert [len(ids) for ids in deleted] == [STEP, STEP, 1]
 
 
 async def test_told_events_of_a_task_are_pruned_in_steps(tmp_path: Path, steps: list[tuple[str, int]]):
@@ -92,7 +116,7 @@ async def test_commits_do_not_wait_for_a_reader_that_hinders_a_checkpoint(
         reader = sqlite3.connect(path, isolation_level=None)
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM tasks").fetchone()
-        runtime_of(mt).store._writer._db.set_trace_callback(statements.append)
+        database_of(mt).set_trace_callback(statements.append)
         for _ in range(3):
             await (await thread.start(Call(int, "1"))).wait()
         waits = [one for one in statements if one.startswith(("PRAGMA busy_timeout", "PRAGMA wal_check"))]
@@ -113,7 +137,7 @@ async def test_a_wal_that_grows_too_long_is_emptied_even_if_that_takes_time(
     monkeypatch.setattr(writer, "WAL_MOST", 2)
     statements: list[str] = []
     async with Meantime.open(tmp_path / "work.db") as mt:
-        runtime_of(mt).store._writer._db.set_trace_callback(statements.append)
+        database_of(mt).set_trace_callback(statements.append)
         await (await mt.thread("a").start(Call(int, "1"))).wait()
     assert "PRAGMA busy_timeout=0" not in statements
     assert f"PRAGMA busy_timeout={writer.BUSY}" in statements

@@ -129,7 +129,7 @@ class Spool:
             return state
         for _ in range(100):
             before, state = state, look(self._base)
-            if before is None or state is None or before.totals == state.totals:
+            if state is None or before.totals == state.totals:
                 break
         return state
 

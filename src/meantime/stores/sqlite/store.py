@@ -41,8 +41,10 @@ from .writer import Writer
 T = TypeVar("T")
 _NEAR = 2_000  # rows that a page may pass over on the loop
 _FEW = 20_000  # rows that are counted on the loop
-_FORGET_AT_ONCE = 100  # tasks per transaction, so that nobody waits long behind the upkeep
-_DELETE_AT_ONCE = 1_000  # rows of the journal, or notices
+_FORGET_AT_ONCE = 100  # tasks that are looked for at once
+# Deleted in one transaction, so that nobody waits long behind the upkeep: ten tasks lie on twice as many pages
+# as a start writes. Rows of the journal lie together, and so do the notices of one task.
+_TASKS_AT_ONCE, _ROWS_AT_ONCE = 10, 250
 
 
 class SqliteStore(InboxReads, RowReads, ScheduleTable):
@@ -322,7 +324,9 @@ class SqliteStore(InboxReads, RowReads, ScheduleTable):
         old = (now - retention.history_seconds, retention.history_tasks, _FORGET_AT_ONCE)
         gone = 0
         while found := await self._beside(self._forgettable, old):
-            deleted = await self._delete("delete_told", found)
+            deleted = 0
+            for at in range(0, len(found), _TASKS_AT_ONCE):
+                deleted += await self._delete("delete_told", found[at : at + _TASKS_AT_ONCE])
             gone += deleted
             if not deleted:
                 break  # all of them moved on while we looked
@@ -330,8 +334,8 @@ class SqliteStore(InboxReads, RowReads, ScheduleTable):
 
     async def _delete_rows(self, statement: str, *args: object, durable: bool = True) -> None:
         """In steps: a million rows in one transaction would hold up every commit for seconds."""
-        step = (inbox_transactions.changed, statement, *args, _DELETE_AT_ONCE)
-        while await self._writer.submit(*step, durable=durable) == _DELETE_AT_ONCE:
+        step = (inbox_transactions.changed, statement, *args, _ROWS_AT_ONCE)
+        while await self._writer.submit(*step, durable=durable) == _ROWS_AT_ONCE:
             continue
 
     def _forgettable(self, old: tuple[float, int, int]) -> list[tuple[str, bytes]]:
