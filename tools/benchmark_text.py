@@ -77,7 +77,7 @@ allow it. [The crash matrix](crash-matrix.md) plays the same with agents, and
 |---|---|---|
 {commands}
 
-## Not measured
+{memory}{disk}## Not measured
 
 {missing}
 
@@ -116,4 +116,32 @@ and what is left.
 | | ratio | better |
 |---|---|---|
 {ratios}
+"""
+
+MEMORY = """\
+## Memory
+
+| | |
+|---|---|
+{rows}
+
+A running function is an async one that waits, counted in the owner's own allocations. An active conversation
+has one such function and waits for its ending. The servers have answered one request each.
+
+"""
+
+DISK = """\
+## Disk
+
+| | bytes in the ledger |
+|---|---|
+{sizes}
+
+Submits with a sync, one after the other, while the ledger does something else. The last column is the longest
+of them beside the p99 of those with nothing else.
+
+| beside | p50 | p99 | longest | of p99 alone |
+|---|---|---|---|---|
+{pauses}
+
 """
