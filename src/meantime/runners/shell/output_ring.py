@@ -122,8 +122,8 @@ class Spool:
             offset = piece.next
 
     def _steady(self) -> State | None:
-        """The three counters must be of one moment; while output floods in we look again. Of a command that
-        has said nothing on stderr, one look is enough: a counter that is 0 was 0 when the first was read."""
+        """The three counters must be of one moment; while output floods in we look again. One look is
+        enough while nothing was said on stderr: a counter that is 0 was 0 when the first was read."""
         state = look(self._base)
         if state is None or not any(state.totals[1:]):
             return state

@@ -103,7 +103,7 @@ class WatchRunner:
         return Report(result=Jsonable(f"{text}\n{last}" if last else text, True))
 
     def _opened(self) -> WatchSources:
-        """What watches look at is loaded with the first of them: many ledgers never have one."""
+        """The sources are loaded with the first watch: many ledgers never have one."""
         from .watch_sources import WatchSources
 
         assert self._ledger is not None

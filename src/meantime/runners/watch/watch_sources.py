@@ -1,4 +1,4 @@
-"""What watches look at: logs, files, ports, pages, processes, commands and the ledger itself."""
+"""Sources of watches: logs, files, ports, pages, processes, commands and the ledger itself."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _SYNC_ERRORS = (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC)
 WAL_FULL = 16 << 20  # above this, checkpoint now
 WAL_AGAIN = 1 << 20  # bytes by which the WAL grows until a checkpoint is tried again that a reader hindered
 WAL_MOST = 64 << 20  # above this, a checkpoint waits for readers, and commits wait with it
-BUSY = 500  # milliseconds that a transaction waits for a program of another make, and a close for readers
+BUSY = 500  # milliseconds that a transaction waits for another program, and a close for readers
 
 
 class Write(NamedTuple):
