@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING
 
 from meantime.kernel.errors import InvalidInput, LimitReached, MeantimeError
 from meantime.kernel.model import Failed, Task
@@ -16,9 +15,9 @@ from meantime.ports.commands import Commands
 from meantime.ports.runner import Abilities, Assignment, Context, Leftovers
 from meantime.ports.watch_ledger import WatchLedger
 
-if TYPE_CHECKING:
-    from .state_watch import RunningWatch
-    from .watch_sources import WatchSources
+from .expressions import expression
+from .state_watch import RunningWatch
+from .watch_sources import WatchSources
 
 MOST = 10_000  # watches at once
 STOPPED = "until it was stopped"
@@ -52,8 +51,6 @@ class WatchRunner:
     def check(self, task: Task, assignment: Assignment) -> None:
         if assignment.foreground:
             raise InvalidInput("A watch is not waited for.", hint="Write thread.start(Watch(…)).")
-        from .expressions import expression
-
         spec = spec_of(task)
         for name, text in (("match", spec.match), ("until", spec.until)):
             if text:
@@ -103,9 +100,6 @@ class WatchRunner:
         return Report(result=Jsonable(f"{text}\n{last}" if last else text, True))
 
     def _opened(self) -> WatchSources:
-        """The sources are loaded with the first watch: many ledgers never have one."""
-        from .watch_sources import WatchSources
-
         assert self._ledger is not None
         if self._sources is None:
             self._sources = WatchSources(self._ledger, self._commands, self._clock)
