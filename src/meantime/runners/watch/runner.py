@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Iterable
 
-from meantime.kernel.errors import InvalidInput, LimitReached, MeantimeError
+from meantime.kernel.errors import InvalidInput, LimitReached, MeantimeError, Refused
 from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import Jsonable
@@ -16,6 +17,7 @@ from meantime.ports.runner import Abilities, Assignment, Context, Leftovers
 from meantime.ports.watch_ledger import WatchLedger
 
 from .expressions import expression
+from .file_threads import Hangs
 from .state_watch import RunningWatch
 from .watch_sources import WatchSources
 
@@ -61,7 +63,12 @@ class WatchRunner:
             )
 
     async def is_folder(self, path: str) -> bool:
-        return await self._opened().is_folder(path)
+        calls = self._opened().calls_on(path)
+        try:
+            return await calls.make(lambda: os.path.isdir(path))
+        except Hangs as problem:
+            calls.close(lambda: None)
+            raise Refused(str(problem), code="no_answer", hint="Start it when that answers again.") from None
 
     def can_run(self, task: Task) -> bool:
         return True
