@@ -6,7 +6,7 @@ import contextlib
 import io
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 GUIDES = Path(__file__).resolve().parents[2] / "docs" / "guides"
 FENCE = re.compile(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -17,11 +17,13 @@ class Example(NamedTuple):
     code: str
     prints: str
 
-    def run(self) -> str:
-        """Writes its files into the working folder."""
+    def run(self, names: dict[str, Any] | None = None) -> str:
+        """What it prints; `names` gets its names. It writes its files into the working folder."""
+        names = {} if names is None else names
+        names["__name__"] = "__main__"
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(self.code, str(self.page), "exec", dont_inherit=True), {"__name__": "__main__"})
+            exec(compile(self.code, str(self.page), "exec", dont_inherit=True), names)
         return printed.getvalue()
 
 

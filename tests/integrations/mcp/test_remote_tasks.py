@@ -67,6 +67,30 @@ async def test_a_task_that_asks_for_input_is_cancelled(thread: Thread, peer: Pee
     assert "tasks/cancel asking" in peer.lines("asked")
 
 
+@pytest.mark.parametrize("era", [True])
+async def test_a_task_whose_state_says_what_it_asks_waits_for_the_answer(thread: Thread, peer: Peer):
+    peer.open_gate()
+    handle = await thread.start(Tool("s/task", {"elicits": True, "id": "asking"}))
+    question = await seen(handle, lambda task: task.question)
+    assert question.text == "Which?"
+    await thread.answer(handle, "blue")
+    assert await handle.result() == 'done {"colour": "blue"}'
+    assert peer.lines("asked").count("tasks/update asking") == 1
+
+
+async def test_a_question_of_the_servers_task_is_answered_over_a_restart(peer: Peer, tmp_path: Path):
+    peer.open_gate()
+    async with opened(tmp_path / "work.db", peer, True) as thread:
+        handle = await thread.start(Tool("s/task", {"elicits": True, "id": "asking"}))
+        await seen(handle, lambda task: task.question)
+        await recorded(handle)
+    async with opened(tmp_path / "work.db", peer, True) as thread:
+        await thread.answer(handle.id, "green")
+        (task,) = await thread.wait(handle.id, timeout=PATIENCE)
+        assert completed(task).result == 'done {"colour": "green"}'
+        assert peer.lines("asked").count("tasks/update asking") == 1
+
+
 async def test_a_task_that_vanishes_is_lost(thread: Thread, peer: Peer, tool: str):
     handle = await thread.start(Tool(tool, {"id": "gone"}))
     await peer.until("asked", "tasks/get gone")

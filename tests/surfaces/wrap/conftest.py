@@ -21,7 +21,7 @@ RICH_SERVER = Path(__file__).with_name("rich_server.py")
 GUARD = Path(__file__).with_name("guarded_server.py")
 SECRET = "sesame-4711-open"
 START_LIMIT = 60.0  # seconds
-SLOW = ("gate", "hang", "elicits")  # tools that wait
+SLOW = ("gate", "hang", "elicits", "takes_back")  # tools that wait
 SOON, NEVER_SOON = 0.3, 60  # seconds: a threshold that a test waits for, and one that no test reaches
 SENTENCE = (
     "A call that takes longer than {} s continues in the background: the answer then names a task, and you "
@@ -131,7 +131,7 @@ def guard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def thread(request: pytest.FixtureRequest) -> str:
-    return request.node.name[:100]
+    return request.node.name[:100].replace("[", ".").rstrip("]")
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from meantime.execution.elicited_answers import question_of, result_of
 from meantime.integrations.mcp.id_scan import IdScan
 from meantime.integrations.mcp.sse_events import SseEvents
 from meantime.integrations.mcp.wire.raw_http import Outgoing, header_text
 from meantime.kernel.questions import Reply
-from meantime.surfaces.wrap.elicited_answers import question_of, result_of
 from meantime.surfaces.wrap.raw_messages import MOST_IN_BATCH, UNREADABLE, answer, key, read, request
 from meantime.surfaces.wrap.repeated_requests import MOST, MOST_BYTES, RepeatedRequests
 from meantime.surfaces.wrap.tool_answers import listed, with_notices

@@ -175,6 +175,62 @@ def test_a_question_of_a_background_call_is_answered_at_any_door(served: Place, 
     assert served.ask("GET", f"/v1/tasks/{task}/wait?timeout=30")["result"] == "accept {'colour': 'blue'}"
 
 
+def waiting(served: Place, task: str) -> str:
+    """The id of the question that it waits with; empty for none."""
+    found = served.ask("GET", f"/v1/tasks/{task}")
+    return found["question"]["id"] if found["state"] == "waiting" else ""
+
+
+@pytest.mark.parametrize("vanishes", [False, True], ids=["host_stays", "host_vanishes"])
+def test_several_background_calls_ask_and_each_gets_an_answer(
+    served: Place, wrapped: Wrapped, peer: Peer, vanishes: bool
+):
+    host = wrapped()
+    tasks = [task_of(host.call("elicits")) for _ in range(2)]
+    if vanishes:
+        host.process.kill()
+        host.process.wait()
+    peer.open_gate()
+    eventually(lambda: all(waiting(served, task) for task in tasks), "both wait")
+
+    def are_answered() -> bool:
+        """Which of them waits with whose question is not known: an answer may end the other one."""
+        for task in tasks:
+            if waiting(served, task):
+                served.cli("answer", task, "blue")
+        return not any(waiting(served, task) for task in tasks)
+
+    eventually(are_answered)
+    for task in tasks:
+        assert served.ask("GET", f"/v1/tasks/{task}/wait?timeout=30")["result"] == "accept {'colour': 'blue'}"
+
+
+def test_a_question_goes_on_to_the_next_task_where_one_ends_without_an_answer(
+    served: Place, wrapped: Wrapped, peer: Peer
+):
+    """A server does not say which of its calls asks: here it is not the newest one."""
+    host = wrapped()
+    asking, other = task_of(host.call("elicits")), task_of(host.call("hang", mark="m"))
+    peer.open_gate()
+    eventually(lambda: waiting(served, other), "the newest is taken for the one that asks")
+    served.ask("POST", f"/v1/tasks/{other}/cancel")
+    eventually(lambda: waiting(served, asking), "the other one asks")
+    assert served.cli("answer", asking, "blue").returncode == 0
+    assert served.ask("GET", f"/v1/tasks/{asking}/wait?timeout=30")["result"] == "accept {'colour': 'blue'}"
+
+
+def test_a_question_that_the_server_takes_back_is_not_open_any_more(
+    served: Place, wrapped: Wrapped, peer: Peer
+):
+    host = wrapped(threshold=0)
+    task = task_of(host.call("takes_back"))
+    eventually(lambda: waiting(served, task), "it asks")
+    (peer.folder / "enough").touch()
+    eventually(lambda: served.ask("GET", f"/v1/tasks/{task}")["state"] == "running", "it goes on")
+    peer.open_gate()
+    assert served.ask("GET", f"/v1/tasks/{task}/wait?timeout=30")["result"] == "without an answer"
+
+
 def test_a_question_of_a_call_that_the_host_waits_for_reaches_the_host(wrapped: Wrapped, peer: Peer):
     host = wrapped(threshold=NEVER_SOON)
     id = host.send("tools/call", {"name": "elicits", "arguments": {}})

@@ -16,7 +16,7 @@ import pytest
 
 from daemon.conftest import Place, eventually
 
-from .conftest import SOON, START_LIMIT, Host
+from .conftest import SOON, START_LIMIT, Host, task_of
 
 SERVER = Path(__file__).with_name("versioned_server.py")
 PREFIX = "io.modelcontextprotocol/"
@@ -208,15 +208,22 @@ def test_a_result_that_asks_is_a_question_to_a_host_with_a_handshake(served: Pla
         assert len(server.sent("tools/call")) == 3, "the second was not repeated"
 
 
-def test_a_question_in_a_result_of_a_background_call_makes_its_task_wait(served: Place, tmp_path: Path):
-    with over("stdio", V5, tmp_path) as server, host_of(served, V4, server, threshold=SOON) as host:
+@pytest.mark.parametrize("version", [V4, V5])
+def test_a_question_in_a_result_of_a_background_call_makes_its_task_wait(
+    served: Place, tmp_path: Path, version: str
+):
+    with over("stdio", V5, tmp_path) as server, host_of(served, version, server, threshold=SOON) as host:
         host.begin()
-        task = host.call("asks", seconds=3 * SOON)["result"]["_meta"]["meantime/task"]
+        slow = host.params({"name": "asks", "arguments": {"seconds": 3 * SOON}})
+        task = task_of(host.answer(host.send("tools/call", slow)))
         eventually(lambda: served.ask("GET", f"/v1/tasks/{task}")["state"] == "waiting", "it waits")
         served.ask("POST", f"/v1/tasks/{task}/answer", {"answer": "green"})
         done = served.ask("GET", f"/v1/tasks/{task}/wait?timeout=30")
         assert done["state"] == "completed"
-        assert server.sent("tools/call")[-1]["inputResponses"]["one"]["content"] == {"colour": "green"}
+        again = server.sent("tools/call")[-1]
+        assert again["inputResponses"]["one"]["content"] == {"colour": "green"}
+        assert (again["requestState"], again["arguments"]) == ("half way", slow["arguments"])
+        assert len(server.sent("tools/call")) == 2
 
 
 def test_a_cancelled_question_of_a_result_is_taken_back(served: Place, tmp_path: Path):

@@ -105,7 +105,8 @@ class NoticeMiddleware(ChatMiddleware):
 
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
         came = await self._came_in()
-        context.messages = [*context.messages, *map(notice_message, came)]
+        if came:
+            context.messages = [*context.messages, *map(notice_message, came)]
         reminder = await self._turn.reminder()
         if reminder:
             options = dict(context.options or {})

@@ -12,6 +12,7 @@ from meantime.kernel.outcomes import Report
 from meantime.ports.runner import Context
 
 from .errors import ServerError, ServerRefused, Stale
+from .remote_input import RemoteInput
 from .remote_task import EXTENSION, SOONEST, RemoteTask, ending_of, interval_of, is_over
 from .tool_results import INVALID_PARAMS, report_of, report_of_error
 
@@ -50,6 +51,7 @@ class RemoteTaskPoll:
         self._stirred = asyncio.Event()
         self._leaving = False
         self._left = asyncio.Event()
+        self._input = RemoteInput(context, self._stirred.set)
 
     async def run(self) -> Report:
         try:
@@ -66,6 +68,7 @@ class RemoteTaskPoll:
             await self._cancel()
             raise
         finally:
+            await self._input.close()
             self._left.set()
 
     async def leave(self) -> None:
@@ -84,8 +87,10 @@ class RemoteTaskPoll:
                 self._failures = 0
                 self._connection.answered()
                 self._tell(state)
-                if is_over(state):
+                asks = self._input.take(state) and state.get("status") == "input_required"
+                if is_over(state) and not asks:
                     return await self._end(connection, state)
+                await self._give_input(connection)
                 await self._pause(interval_of(state))
         except Stale:
             self._connection.renounce(connection)
@@ -93,6 +98,13 @@ class RemoteTaskPoll:
         finally:
             stop()
         return None
+
+    async def _give_input(self, connection: TaskConnection) -> None:
+        given = self._input.answers
+        if given:
+            params = {"taskId": self._remote.id, "inputResponses": given}
+            await connection.request("tasks/update", params)
+            self._input.sent()
 
     async def _pause(self, seconds: float) -> None:
         """Until the next look. However much the server talks, we do not ask more often than that."""

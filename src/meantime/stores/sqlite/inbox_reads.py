@@ -51,7 +51,10 @@ class InboxReads(ABC):
         return found
 
     async def count_notices(self, thread: str | None, states: Iterable[NoticeState]) -> int:
-        query, chosen = _chosen(_COUNTED, thread, states)
+        wanted = frozenset(states)
+        if thread is not None and wanted == _OPEN_STATES:  # as before each request to a model
+            return self._rows(SQL["count_every_open_notice_of"], thread)[0][0]
+        query, chosen = _chosen(_COUNTED, thread, wanted)
         if "notices_open" in query:  # what is still to be told is little: its index is read on the loop
             return self._rows(query, *chosen)[0][0]
         return (await self._beside(self._read, query, chosen))[0][0]

@@ -17,15 +17,16 @@ from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import as_text, short
 from meantime.kernel.work import MAX_INPUT, Order
 from meantime.ports.event_loop import BackgroundTasks
-from meantime.ports.runner import Context
+from meantime.ports.runner import Context, Stopped
 from meantime.ports.tasks import Options
 from meantime.ports.wrapped_server import RemoteAnswer, RemoteReply
 from meantime.surfaces.mcp import mcp_tasks
 from meantime.surfaces.mcp.notice_delivery import NoticeDelivery
 
-from .elicited_answers import question_of, result_of
+from .background_questions import BackgroundQuestions, input_asked
 from .open_requests import OpenToolCall
-from .raw_messages import PARSE_ERROR, RawMessage, raw, value
+from .raw_messages import PARSE_ERROR, RawMessage, value
+from .server_without_handshake import MOST_ROUNDS
 from .task_offers import task_answer
 from .tool_answers import background_answer, with_notices
 from .wrapped_task_methods import KeptResults
@@ -51,7 +52,7 @@ class BackgroundCalls:
         self._inboxes = inboxes
         self._running: dict[int, OpenToolCall] = {}  # recorded, or about to be
         self._beside = BackgroundTasks()
-        self._questions = 0
+        self.questions = BackgroundQuestions(self._running, session.server_requests.reply)
         self._left: dict[int, OpenToolCall] = {}  # without an answer
         self.kept = KeptResults()
 
@@ -213,6 +214,7 @@ class BackgroundCalls:
         LOG.warning("A call of %s could not be recorded: %s", call.tool, problem)
         reply, call.reply = call.reply, None
         del self._running[call.number]
+        self.questions.on_move()
         if reply is not None and reply.done() and not self._session.host_left:
             said = reply.result()
             if isinstance(said, str):
@@ -228,11 +230,11 @@ class BackgroundCalls:
         self._session.look_around()
 
     async def _follow(self, call: OpenToolCall, context: Context, name: str) -> Report | RemoteAnswer:
-        assert call.reply is not None
         call.linked(context)
+        self.questions.on_move()
         try:
-            said = await asyncio.shield(call.reply)
-        except asyncio.CancelledError:
+            said = await self._whole_answer(call, context)
+        except (asyncio.CancelledError, MeantimeError, Stopped):
             self._session.cancel_at_server(call)
             self._over(call)
             raise
@@ -251,9 +253,28 @@ class BackgroundCalls:
             error = {"code": PARSE_ERROR, "message": "The server's answer is not a result that can be read."}
         return self._shared.servers.report_of(result, error, name)
 
+    async def _whole_answer(self, call: OpenToolCall, context: Context) -> RawMessage | str:
+        """Of the server, which is called again with the input that it asks for."""
+        assert call.reply is not None
+        said = await asyncio.shield(call.reply)
+        for _ in range(MOST_ROUNDS):
+            asked = None if isinstance(said, str) else input_asked(said)
+            if asked is None:
+                break
+            said = await asyncio.shield(self._repeat(call, await asked.answers(context)))
+        return said
+
+    def _repeat(self, call: OpenToolCall, more: dict[str, Raw]) -> asyncio.Future[RawMessage | str]:
+        reply = call.reply = asyncio.get_running_loop().create_future()
+        del self._running[call.number]
+        self._session.send_again(call, more)
+        self._running[call.number] = call
+        return reply
+
     def _over(self, call: OpenToolCall) -> None:
         call.context = None
         self._running.pop(call.number, None)
+        self.questions.on_move()
         self._session.look_around()
 
     # -- a task of the server's own
@@ -287,22 +308,10 @@ class BackgroundCalls:
 
     def asks(self, message: RawMessage) -> bool:
         """Whether a background call asks this: then its task waits for the answer. While a call of the host
-        is open the host is asked, as it always was; so it is where several calls could have asked."""
-        running = [call for call in self._running.values() if call.context is not None]
-        if len(running) != 1 or len(self._running) != 1 or self._session.has_open_call:
+        is open the host is asked, as it always was."""
+        if not self._running or self._session.has_open_call:
             return False
         params: Any = value(message.params)
         asked = cast("dict[str, Any]", params) if isinstance(params, dict) else {}
-        self._beside.start(self._ask(running[0], message.id, asked))
+        self._beside.start(self.questions.ask(message.id, asked))
         return True
-
-    async def _ask(self, call: OpenToolCall, id: Raw, params: dict[str, Any]) -> None:
-        self._questions += 1
-        result: dict[str, Any] = {"action": "cancel"}
-        try:
-            if call.context is not None:
-                reply = await call.context.ask(question_of(f"elicitation-{self._questions}", params))
-                result = result_of(params, reply)
-        except MeantimeError as problem:
-            LOG.info("The question of %s has no answer: %s", call.tool, problem)
-        self._session.server_requests.reply(id, raw(result))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from msgspec import Raw
 
+from meantime.execution.elicited_answers import ELICIT
 from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.wrapped_server import LoginChallenge
 from meantime.surfaces.mcp.notice_delivery import NoticeDelivery
@@ -15,9 +16,8 @@ from meantime.surfaces.mcp.notice_delivery import NoticeDelivery
 from .background_calls import BackgroundCalls
 from .held_server import HeldServer
 from .host_conversations import HostConversations
-from .host_notifications import for_host, with_own_subscription
+from .host_notifications import for_host
 from .open_requests import OpenRequest, OpenToolCall, OwnRequest
-from .protocol_versions import LISTEN
 from .raw_messages import (
     CANCELLED,
     INITIALIZED,
@@ -40,14 +40,13 @@ from .raw_messages import (
 from .repeated_requests import METHODS as REPEATED
 from .repeated_requests import RepeatedRequests
 from .server_requests import ServerRequests
-from .task_offers import DISCOVER, INITIALIZE, Introduction, declared_by
-from .tool_answers import listed
+from .shown_results import shown_result
+from .task_offers import INITIALIZE, Introduction, declared_by
 from .wrap_hello import WrapHello, WrapParts
 from .wrapped_task_methods import WrappedTaskMethods
 
 LOG = logging.getLogger("meantime.wrap")
 MOST_OPEN = 10_000  # requests of a host without an answer
-ANSWERS = 30.0  # seconds for the answer to a request of ours
 LAST_WORDS = 2.0  # seconds for what is still asked when the host closes its side
 RECORDED = 10.0  # seconds for calls of it to become tasks
 UNANSWERED = f"The server had not answered {LAST_WORDS:g} s after the host closed its input."
@@ -77,6 +76,7 @@ class HostSession:
         self._count = 0
         repeats = RepeatedRequests(hello.repeats)
         self.server = HeldServer(shared.servers, hello.order, self, hello.initialize, repeats, self._our_own)
+        self.on_login = self.server.authorize  # the token of the wrap's own file has changed
         self.server_requests = ServerRequests(self.server, self._tell, self._next)
         self.host_left = False
         self._beside = BackgroundTasks()
@@ -100,13 +100,14 @@ class HostSession:
             return None if self._threshold < 0 else self._threshold
         return self._shared.servers.threshold(self.server_name, tool)
 
+    @property
+    def may_offer_tasks(self) -> bool:
+        """Tasks of MCP, to a client that is not told by hooks."""
+        return (self._threshold is None or self._threshold >= 0) and not self.conversations.has_hooks
+
     def _our_own(self, method: str) -> int:
         """The number of a request that no host has made."""
         return self._new(NOTHING, method).number
-
-    def on_login(self, authorization: str) -> None:
-        """The token of the wrap's own file has changed."""
-        self.server.authorize(authorization)
 
     # -- from the host
 
@@ -160,6 +161,15 @@ class HostSession:
                 self._calls.drop(opened)
             self.refuse(opened.host_id, f"The server is not there. {self.server.why}")
 
+    def send_again(self, call: OpenToolCall, more: dict[str, Raw]) -> None:
+        """A call that the server has answered with a question, with the answer to that."""
+        call.number = self._next()
+        self._open[call.number] = call
+        params = call.params_again(more)
+        if not self.server.send(request(b"%d" % call.number, call.method, params), call.method):
+            del self._open[call.number]
+            self._calls.lost(call, f"The server is not there. {self.server.why}")
+
     async def ask(self, method: str, params: Raw) -> RawMessage | str:
         """A request of ours. A text says why there is no answer."""
         own = OwnRequest(self._next(), method)
@@ -167,10 +177,7 @@ class HostSession:
         if not self.server.send(request(b"%d" % own.number, method, params), method):
             own.ended(f"The server is not there. {self.server.why}")
         try:
-            async with asyncio.timeout(ANSWERS):
-                return await own.reply
-        except TimeoutError:
-            return f"The server has not answered for {ANSWERS:g} s."
+            return await own.answer()
         finally:
             self._open.pop(own.number, None)
 
@@ -250,27 +257,13 @@ class HostSession:
         elif isinstance(opened, OwnRequest):
             opened.ended(message)
         else:
-            result = self._shown(opened, message) if message.result else NOTHING
+            result = shown_result(self, opened, message.result) if message.result else NOTHING
             if opened.method == INITIALIZE and not opened.host_id:
                 refused = self.server.greeted(message.error)
                 if refused:
                     self._fail(refused)
             if opened.host_id:
                 self.reply(opened.host_id, result, message.error)
-
-    def _shown(self, opened: OpenRequest, message: RawMessage) -> Raw:
-        """A result for the host."""
-        result = message.result
-        if opened.method == "tools/list":
-            keeps = opened.declares_tasks and not self.conversations.has_hooks
-            offers = self.introduction.offers_tasks
-            return listed(result, self.threshold, keeps_schema=keeps, offers_tasks=offers)
-        if opened.method == LISTEN:
-            return with_own_subscription(result, {opened.number: opened})
-        if opened.method in (INITIALIZE, DISCOVER):
-            may_offer = (self._threshold or 0) >= 0 and not self.conversations.has_hooks
-            return self.introduction.shown(opened.method, result, may_offer=may_offer)
-        return result
 
     def on_unreadable(self, answers: int | str | None, why: str) -> None:
         if answers in self._open:
@@ -315,12 +308,13 @@ class HostSession:
             self.refuse(opened.host_id, f"The server was lost before it answered. {why}")
 
     def _requested_by_server(self, message: RawMessage) -> None:
-        if message.method != "elicitation/create" or not self._calls.asks(message):
+        if message.method != ELICIT or not self._calls.asks(message):
             self.server_requests.ask(message, host_left=self.host_left)
 
     def _notified_by_server(self, message: RawMessage) -> None:
         if message.method == CANCELLED:
-            self.server_requests.cancelled(message.params)
+            if not self._calls.questions.withdraw(message.params):
+                self.server_requests.cancelled(message.params)
         elif (told := for_host(message, self._open)) is not None:
             self._tell(told)
 

@@ -14,6 +14,7 @@ from .raw_messages import ENVELOPE, RawMessage, encoded, parts, raw, text, value
 from .task_offers import BY_2025, BY_EXTENSION, Introduction, declares_tasks
 
 TOKEN = "progressToken"
+ANSWERS = 30.0  # seconds for the answer to a request of ours
 MOST_PROGRESS = 1e100  # beyond, and what is not a number at all, is nonsense
 
 
@@ -58,6 +59,13 @@ class OwnRequest(OpenRequest):
     def ended(self, said: RawMessage | str) -> None:
         if not self.reply.done():
             self.reply.set_result(said)
+
+    async def answer(self) -> RawMessage | str:
+        try:
+            async with asyncio.timeout(ANSWERS):
+                return await self.reply
+        except TimeoutError:
+            return f"The server has not answered for {ANSWERS:g} s."
 
 
 class OpenToolCall(OpenRequest):
@@ -118,6 +126,11 @@ class OpenToolCall(OpenRequest):
         """For the server."""
         whole, self._whole = self._whole, {}
         return self._marked(whole, self.meta, always=self.seconds is not None)
+
+    def params_again(self, more: dict[str, Raw]) -> Raw:
+        """For the server, which has asked for more."""
+        given = {} if self._arguments is None else {"arguments": self._arguments}
+        return self._marked({"name": raw(self.tool), **given, **more}, self.meta, always=True)
 
     def params_about_task(self, given: dict[str, Any]) -> Raw:
         """For a request about the task that the server made of it, with the envelope of the call."""

@@ -210,7 +210,7 @@ class ServerWithoutHandshake:
         round = self._rounds.get(number) if number is not None else None
         if round is None:
             self._to_host(answer(message.id, message.result, message.error))
-        elif not _asks(message.result):
+        elif not asks_for_input(message.result):
             self._finish(round, message.result, message.error)
         elif round.count >= MOST_ROUNDS:
             said = f"The server has asked for input {MOST_ROUNDS} times in one request."
@@ -274,7 +274,7 @@ class ServerWithoutHandshake:
             self._finish(round, NOTHING, raw({"code": INTERNAL_ERROR, "message": said}))
 
 
-def _asks(result: Raw) -> bool:
+def asks_for_input(result: Raw) -> bool:
     if len(memoryview(result)) > MOST_QUESTION or INPUT_REQUIRED not in bytes(result):
         return False
     return text(parts(result).get("resultType")) == "input_required"

@@ -186,4 +186,14 @@ def do_elicits(id: Any, given: dict[str, Any], token: Any) -> Any:
     return text(f"{said.get('action')} {said.get('content')}")
 
 
+def do_takes_back(id: Any, given: dict[str, Any], token: Any) -> Any:
+    """Asks its client's person, and goes on without an answer."""
+    params = {"message": "Which colour?", "requestedSchema": {"type": "object", "properties": {}}}
+    write({"id": f"from-{id}", "method": "elicitation/create", "params": params})
+    wait_for("enough")
+    write({"method": "notifications/cancelled", "params": {"requestId": f"from-{id}"}})
+    wait_for("gate")
+    return text("without an answer")
+
+
 TOOLS = [name.removeprefix("do_") for name in list(globals()) if name.startswith("do_")]

@@ -16,6 +16,11 @@ def task_file(id: str) -> Path:
     return FOLDER / "tasks" / f"{id.encode().hex()}.json"
 
 
+def answer_file(id: str) -> Path:
+    """What a client has answered the task."""
+    return task_file(id).with_suffix(".answer")
+
+
 def new_task(given: dict[str, Any], token: Any) -> str:
     (FOLDER / "tasks").mkdir(exist_ok=True)
     id = str(given.get("id") or f"task-{os.urandom(8).hex()}")
@@ -67,8 +72,14 @@ def state(id: str) -> dict[str, Any]:
         return {**found, "status": "cancelled"}
     if given.get("asks"):
         return {**found, "status": "input_required"}
+    if given.get("elicits") and not answer_file(id).exists():
+        schema = {"type": "object", "properties": {"colour": {"type": "string"}}}
+        asked = {"method": "elicitation/create", "params": {"message": "Which?", "requestedSchema": schema}}
+        return {**found, "status": "input_required", "inputRequests": {"one": asked}}
     if not (FOLDER / given.get("gate", "gate")).exists():
         return {**found, "statusMessage": "half way"}
+    if given.get("elicits"):
+        given["mark"] = answer_file(id).read_text()
     if given.get("fails"):
         error = {"code": -32603, "message": "the task broke"}
         return {**found, "status": "failed", **({"error": error} if MODERN else {})}
@@ -89,6 +100,11 @@ def ask_task(id: Any, method: str, params: dict[str, Any]) -> None:
         (FOLDER / "cancelled").mkdir(exist_ok=True)
         (FOLDER / "cancelled" / task.encode().hex()).touch()
         write({"id": id, "result": {"resultType": "complete"} if MODERN else state(task)})
+    elif method == "tasks/update":
+        half = answer_file(task).with_suffix(".half-answer")
+        half.write_text(json.dumps(params["inputResponses"]["one"]["content"]))
+        half.rename(answer_file(task))
+        write({"id": id, "result": {"resultType": "complete"}})
     elif method == "tasks/result":
         given = json.loads(task_file(task).read_text())
         if given.get("fails"):

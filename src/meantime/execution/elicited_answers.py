@@ -1,4 +1,4 @@
-"""A server's elicitation, as the question of a task, and the answer of a person, as the server wants it."""
+"""An elicitation of an MCP server as the question of a task, and a person's answer as the server wants it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,28 @@ import msgspec
 from meantime.kernel.payloads import clean
 from meantime.kernel.questions import Question, Reply
 
+ELICIT = "elicitation/create"
 MOST_TEXT = 4_000  # characters
+MOST_ID = 100  # and of the id of a question
 _TRUE, _FALSE = ("true", "yes", "y", "1"), ("false", "no", "n", "0")
+
+
+def elicitations(requests: object) -> dict[str, dict[str, Any]] | None:
+    """The params of the elicitations among `inputRequests`, by name. None where one of them is not for a
+    person."""
+    named = cast("dict[str, Any]", requests) if isinstance(requests, dict) else {}
+    found: dict[str, dict[str, Any]] = {}
+    for name, request in named.items():
+        if not isinstance(request, dict) or cast("dict[str, Any]", request).get("method") != ELICIT:
+            return None
+        params: Any = cast("dict[str, Any]", request).get("params")
+        found[name] = cast("dict[str, Any]", params) if isinstance(params, dict) else {}
+    return found
+
+
+def question_id(name: str) -> str:
+    """Of a name in `inputRequests`: it is the same question if it is asked again after a restart."""
+    return clean(name)[:MOST_ID]
 
 
 def question_of(id: str, params: dict[str, Any]) -> Question:
