@@ -58,7 +58,7 @@ def _ended(cursor: sqlite3.Cursor, changes: Changes, at: int) -> str:
     outcome = Failed("no") if failed else Completed({"at": at})
     done = decide(task, Move.FAIL if failed else Move.COMPLETE, Facts(outcome=outcome), now)
     for change in (submit(task), done):
-        written = changes.apply(cursor, change, encode(change.task), None)
+        written = changes.apply(cursor, change, bytearray(encode(change.task)), None)
         assert written.result is CommitResult.DONE
     return id
 
@@ -67,7 +67,7 @@ def _tell(cursor: sqlite3.Cursor) -> None:
     told = cursor.execute(
         "UPDATE notices INDEXED BY notices_open "
         "SET state = 'told', turn = 'fill', deliveries = 1, told_at = at "
-        "WHERE state IN ('unread', 'leased', 'parked')"
+        "WHERE state = 'unread'"
     ).rowcount
     cursor.execute(SQL["count_settled"], (told, "told"))
 

@@ -18,13 +18,14 @@ from tests.meta.test_migrations import LANDED
 
 from meantime import Call, Duplicate, LedgerTooNew, Meantime
 from meantime.stores.sqlite import search_columns
-from meantime.stores.sqlite.sql import APPLICATION, _statements, migrations
+from meantime.stores.sqlite.sql import APPLICATION, _expected_schema, _schema_of, _statements, migrations
 
 pytestmark = pytest.mark.anyio
 AT = time.time() - 60  # of late: old endings are forgotten as soon as somebody has the time
 UNCOUNTED = (
     4  # the last schema without counters: those of later ones are what the migration counts in these rows
 )
+CHECKED = (("tasks", "status"), ("notices", "state"), ("notices", "kind"))
 WORK = {"kind": "call", "name": "shop:order", "input": {"args": ["ü", 2**53]}}
 
 
@@ -137,6 +138,10 @@ async def test_a_ledger_of_every_schema_keeps_all_that_it_holds(tmp_path: Path, 
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("PRAGMA user_version").fetchone() == (max(migrations()),)
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        for refused in (f"UPDATE {table} SET {column} = 'x'" for table, column in CHECKED):
+            with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
+                db.execute(refused)
+        assert _schema_of(db) == _expected_schema()
     async with Meantime.open(path) as mt, mt.thread("conv").turn() as turn:
         assert turn.notices == []
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from meantime.kernel.change import submit
+from meantime.kernel.change import amend, submit
 from meantime.ports.store import CommitResult
 from meantime.stores.sqlite import commit, inbox_transactions
 from meantime.stores.sqlite.deletion import delete_tasks
@@ -52,6 +52,50 @@ async def test_the_rows_of_a_big_group_are_all_there_and_each_its_own(store: Sql
     notices = await store.lease("a", "turn", 10 * SOME, 1.0)
     assert [notice.task.id for notice in notices] == [task.id for task in tasks]
     assert len({notice.nonce for notice in notices}) == SOME
+
+
+async def test_a_group_needs_few_statements(store: SqliteStore) -> None:
+    bench = StoreFixture(store)
+    tasks = [bench.task(f"t_{at}") for at in range(SOME)]
+    statements: list[str] = []
+    store._writer._db.set_trace_callback(statements.append)
+    await asyncio.gather(*(store.commit(submit(task)) for task in tasks))
+    await asyncio.gather(*(store.commit(bench.ending(task)) for task in tasks))
+    store._writer._db.set_trace_callback(None)
+    for begins in ("INSERT INTO tasks", "UPDATE tasks"):
+        assert len([one for one in statements if one.startswith(begins)]) == len((64, 16, 4, 1, 1, 1))
+
+
+async def test_a_refused_row_costs_its_neighbours_nothing(store: SqliteStore) -> None:
+    """All of them are written again, each by a statement of its own, and each is answered for itself."""
+    bench = StoreFixture(store)
+    tasks = [await bench.start(f"t_{at}") for at in range(SOME)]
+    await store.commit(amend(tasks[3], 2.0, description="it has moved on"))
+    before = len(await store.events(0, 10 * SOME))
+    endings = [store.commit(bench.ending(task)) for task in tasks]
+    taken, free = store.commit(submit(bench.task("t_5"))), store.commit(submit(bench.task("t_free")))
+    ended = await asyncio.gather(*endings)
+    assert [at for at, one in enumerate(ended) if one.result is CommitResult.CONFLICT] == [3]
+    assert [one.number for one in ended if one.number] == list(range(1, SOME))
+    assert (await taken).result is CommitResult.SAME_ID
+    assert (await free).result is CommitResult.DONE
+    events = await store.events(before, 10 * SOME)
+    assert [event.seq for event in events] == list(range(before + 1, before + SOME + 1))
+    counts = await store.counts()
+    assert (counts["completed"], counts["running"]) == (SOME - 1, 2)
+
+
+async def test_of_two_changes_of_a_task_in_one_group_the_first_wins(store: SqliteStore) -> None:
+    bench = StoreFixture(store)
+    one, other = await bench.start("t_one"), await bench.start("t_other")
+    progress = store.commit(amend(one, 2.0, description="it goes on"))
+    ending, neighbour = store.commit(bench.ending(one)), store.commit(bench.ending(other))
+    assert (await progress).result is CommitResult.DONE
+    assert (await ending).result is CommitResult.CONFLICT
+    assert (await neighbour).number == 1
+    found = await store.load("t_one")
+    assert found is not None
+    assert (found.description, found.ended) == ("it goes on", False)
 
 
 async def test_a_purge_is_an_event_behind_those_of_its_group(store: SqliteStore) -> None:

@@ -21,6 +21,7 @@ from meantime import Call, Degraded, Meantime
 from .strace import ROOT
 
 TASKS = 40
+STARTS = 24  # of `start_until_refused`
 
 
 async def work(number: int) -> int:
@@ -98,7 +99,7 @@ async def start_until_refused(folder: Path) -> None:
     """Says what was accepted and what was not, and dies as it stands."""
     async with Meantime.open(folder / "ledger.db") as meantime:
         home = meantime.thread("a")
-        for number in range(12):
+        for number in range(STARTS):
             try:
                 await home.start(Call(asyncio.sleep, 600), id=f"a-{number}")
                 said = "accepted"

@@ -11,10 +11,13 @@ from typing import Any
 
 import anyio
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from meantime import Call, LedgerDamaged, Meantime
 from meantime.app.ledger_audit import audit
 from meantime.stores.sqlite import contents, ledger_file
+from meantime.stores.sqlite.checksums import checksum, of_event
 
 from .damaged import work
 from .test_unreadable import IDS, fill
@@ -32,6 +35,14 @@ async def ledger(tmp_path: Path) -> Path:
 def execute(ledger: Path, sql: str, *values: object) -> Any:
     with closing(sqlite3.connect(ledger, isolation_level=None)) as db:
         return db.execute(sql, values).fetchall()
+
+
+@example(1e15)
+@example(0.1 + 0.2)
+@given(st.floats(1.0, 1e16) | st.floats())
+def test_a_checksum_writes_its_time_as_python_does(at: float):
+    """Ledgers out there have such sums, and msgspec writes some numbers in another way."""
+    assert of_event("ended", "t_x", "a", 1, "lost", at) == checksum(f"ended\0t_x\0a\x001\0lost\0{at!r}")
 
 
 def findings(ledger: Path) -> list[str]:

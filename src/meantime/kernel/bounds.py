@@ -36,7 +36,8 @@ class Bounded(NamedTuple):
 def bounded(outcome: Outcome, limits: InlineLimits) -> Bounded:
     """The ending with every text within its limit. `limits` are for the result and the partial output."""
     if isinstance(outcome, Completed):
-        return _completed(_short_words(outcome), limits)
+        is_short = len(outcome.terminate_reason) <= WORD  # a completed run has no other words
+        return _completed(outcome if is_short else _short_words(outcome), limits)
     return _unfinished(_short_words(outcome), limits)
 
 

@@ -68,7 +68,7 @@ class Record:
 
     async def move(self, id: str, move: Move, facts: Facts, then: Then | None = None) -> Moved:
         """One move by compare-and-swap: who comes second decides again on what the first made of it."""
-        task = await self.current(id)
+        task = self.live.get(id) or await self.current(id)
         while True:
             change = decide(task, move, facts, self.clock.now())
             if not change.writes:

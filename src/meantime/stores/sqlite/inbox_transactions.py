@@ -8,7 +8,7 @@ from typing import Any
 
 from meantime.kernel.lifecycle import ENDED, Status
 from meantime.kernel.model import BatchCount
-from meantime.kernel.notice_sources import NoticeRef, SourceKind, parse_notice_id
+from meantime.kernel.notice_sources import NoticeRef, SourceKind, notice_id, parse_notice_id
 from meantime.kernel.notices import Notice, NoticeState
 from meantime.ports.store import Entry, Settled
 
@@ -129,6 +129,8 @@ def _is_told_by(cursor: sqlite3.Cursor, notice: str, turn: str, thread: str | No
 
 
 def _id(kind: int, of: str, run: int, seq: int) -> str:
+    if not kind:  # most are endings
+        return notice_id(of, run)
     return NoticeRef(KINDS[kind], of, run, seq).id
 
 

@@ -1,14 +1,22 @@
 -- Every statement the store runs, by name. Nothing newer than SQLite 3.40.
 
 -- name: insert_task
-INSERT INTO tasks (id, thread, status, version, run, batch, tool_call, hidden, updated, body,
-  agent, words, session, duration, kind, parent)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING;
+INSERT INTO tasks (seq, id, thread, status, version, run, batch, tool_call, hidden, updated, body,
+  agent, words, session, kind, parent)
+VALUES (?, ?, ?, ?, ?, ?, nullif(?, ''), nullif(?, ''), ?, ?, ?, ?, ?, nullif(?, ''), ?, nullif(?, ''));
 
 -- name: update_task
-UPDATE tasks SET status = ?, version = ?, run = ?, hidden = ?, updated = ?, body = ?, session = ?, duration = ?,
+UPDATE tasks SET status = ?, version = ?, run = ?, hidden = ?, updated = ?, body = ?, session = nullif(?, ''), duration = ?,
   follows = ?
 WHERE id = ? AND version = ?;
+
+-- name: update_tasks
+UPDATE tasks SET status = v.column1, version = v.column2, run = v.column3, hidden = v.column4, updated = v.column5,
+  body = v.column6, session = nullif(v.column7, ''), duration = v.column8, follows = v.column9
+FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)) AS v WHERE id = v.column10 AND tasks.version = v.column11;
+
+-- name: last_task
+SELECT max(seq) FROM tasks;
 
 -- name: insert_event
 INSERT INTO events (seq, kind, task_id, thread, run, status, at, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
@@ -21,7 +29,8 @@ INSERT INTO threads (id, ended, claimed) VALUES (?1, ?2, ?3)
 ON CONFLICT (id) DO UPDATE SET ended = ?2;
 
 -- name: insert_notice
-INSERT INTO notices (thread, number, kind, source, run, seq, state, at, body, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO notices (thread, number, kind, source, run, seq, state, at, body, sum)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?);
 
 -- name: join_notice
 UPDATE notices SET at = ?, body = ?, sum = ? WHERE thread = ? AND number = ?;
@@ -68,8 +77,8 @@ WHERE n.thread = ? AND n.kind = 0 ORDER BY n.number DESC LIMIT ?;
 -- name: hot_untold
 SELECT n.number, t.body, t.hidden FROM notices AS n INDEXED BY notices_open
 JOIN tasks AS t ON t.seq = n.source AND t.run = n.run
-WHERE n.thread = ? AND n.kind = 0 AND n.state IN ('unread', 'leased', 'parked') AND t.hidden = 0 AND n.number < ?
-ORDER BY n.number DESC;
+WHERE n.thread = ? AND n.kind = 0 AND (n.state = 'unread' OR n.state = 'leased' OR n.state = 'parked')
+  AND t.hidden = 0 AND n.number < ? ORDER BY n.number DESC;
 
 -- name: batch_count
 SELECT status, count(*) FROM tasks WHERE batch = ?1 AND (?2 IS NULL OR +thread = ?2) GROUP BY status;
@@ -111,7 +120,7 @@ SELECT status, sum(tasks) FROM ended_counts WHERE hidden = 0 OR ? GROUP BY statu
 
 -- name: open_by_state
 SELECT state, count(*) FROM notices INDEXED BY notices_open
-WHERE state IN ('unread', 'leased', 'parked') GROUP BY state;
+WHERE state = 'unread' OR state = 'leased' OR state = 'parked' GROUP BY state;
 
 -- name: settled_by_state
 SELECT state, notices FROM settled_counts;
@@ -163,7 +172,7 @@ FROM json_each(?1);
 SELECT coalesce(sum(state = 'parked' OR at < ?1), 0), count(*),
   (SELECT notices FROM settled_counts WHERE state = 'told')
 FROM (SELECT state, at FROM notices INDEXED BY notices_open
-      WHERE state IN ('unread', 'leased', 'parked') LIMIT ?2);
+      WHERE state = 'unread' OR state = 'leased' OR state = 'parked' LIMIT ?2);
 
 -- name: held_by_others
 SELECT 1 FROM notices INDEXED BY notices_leased
@@ -183,12 +192,12 @@ WHERE kind = ?2 AND source = ?3 AND run = ?4 AND seq = ?5 AND thread = ?1 AND st
 
 -- name: unread_of
 SELECT number, failures FROM notices INDEXED BY notices_open
-WHERE thread = ? AND state IN ('unread', 'leased', 'parked') AND state = 'unread' ORDER BY number LIMIT ?;
+WHERE thread = ? AND state = 'unread' ORDER BY number LIMIT ?;
 
 -- name: lease_notices
 UPDATE notices INDEXED BY notices_open
 SET state = 'leased', turn = ?1, turn_number = ?4, deliveries = deliveries + 1
-WHERE thread = ?2 AND state IN ('unread', 'leased', 'parked') AND state = 'unread' AND number <= ?3;
+WHERE thread = ?2 AND state = 'unread' AND number <= ?3;
 
 -- name: count_turn
 -- A turn that leases again is still the same one.
@@ -200,7 +209,7 @@ SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.sum, n.body, 
   t.run = n.run, t.body, r.body
 FROM notices AS n INDEXED BY notices_open
 LEFT JOIN tasks AS t ON n.kind < 2 AND t.seq = n.source LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
-WHERE n.thread = ? AND n.state IN ('unread', 'leased', 'parked') AND n.turn = ?
+WHERE n.thread = ? AND n.state = 'leased' AND n.turn = ?
   AND n.number IN (SELECT value FROM json_each(?)) ORDER BY n.number;
 
 -- name: notices
@@ -224,7 +233,8 @@ SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.sum, n.body, 
   t.run = n.run, t.body, r.body
 FROM notices AS n INDEXED BY notices_open LEFT JOIN tasks AS t ON n.kind < 2 AND t.seq = n.source
 LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
-WHERE n.state IN ('unread', 'leased', 'parked') AND n.state IN (SELECT value FROM json_each(?1))
+WHERE (n.state = 'unread' OR n.state = 'leased' OR n.state = 'parked')
+  AND n.state IN (SELECT value FROM json_each(?1))
 ORDER BY n.thread, n.number LIMIT ?2 OFFSET ?3;
 
 -- name: open_notices_of
@@ -232,7 +242,8 @@ SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.sum, n.body, 
   t.run = n.run, t.body, r.body
 FROM notices AS n INDEXED BY notices_open LEFT JOIN tasks AS t ON n.kind < 2 AND t.seq = n.source
 LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
-WHERE n.state IN ('unread', 'leased', 'parked') AND n.state IN (SELECT value FROM json_each(?1)) AND n.thread = ?2
+WHERE (n.state = 'unread' OR n.state = 'leased' OR n.state = 'parked')
+  AND n.state IN (SELECT value FROM json_each(?1)) AND n.thread = ?2
 ORDER BY n.thread, n.number LIMIT ?3 OFFSET ?4;
 
 -- name: inbox_before
@@ -252,7 +263,7 @@ WHERE n.kind = 0 AND n.source = (SELECT seq FROM tasks WHERE id = ?) ORDER BY n.
 -- name: count_inbox
 -- What is open has its indexes; of what is settled the newest are counted, as many as asked for.
 SELECT state, count(*) FROM notices INDEXED BY notices_open
-WHERE thread = ?1 AND state IN ('unread', 'leased', 'parked') GROUP BY state
+WHERE thread = ?1 AND (state = 'unread' OR state = 'leased' OR state = 'parked') GROUP BY state
 UNION ALL
 SELECT state, count(*) FROM
   (SELECT state FROM notices WHERE thread = ?1 AND state IN ('told', 'muted') ORDER BY number DESC LIMIT ?2)
@@ -266,7 +277,7 @@ SELECT count(*) FROM notices WHERE state IN (SELECT value FROM json_each(?1)) AN
 
 -- name: count_open_notices
 SELECT count(*) FROM notices INDEXED BY notices_open
-WHERE state IN ('unread', 'leased', 'parked') AND state IN (SELECT value FROM json_each(?1));
+WHERE (state = 'unread' OR state = 'leased' OR state = 'parked') AND state IN (SELECT value FROM json_each(?1));
 
 -- name: count_every_open_notice_of
 SELECT count(*) FROM notices INDEXED BY notices_open WHERE state IN ('unread', 'leased', 'parked') AND thread = ?;
@@ -275,7 +286,7 @@ SELECT count(*) FROM notices INDEXED BY notices_open WHERE state IN ('unread', '
 -- Each state by its own index: what is parked is counted without a look at what is unread.
 SELECT CASE WHEN 'unread' IN (SELECT value FROM json_each(?1)) THEN (
     SELECT count(*) FROM notices INDEXED BY notices_open
-    WHERE state IN ('unread', 'leased', 'parked') AND state = 'unread' AND thread = ?2) ELSE 0 END
+    WHERE state = 'unread' AND thread = ?2) ELSE 0 END
   + CASE WHEN 'leased' IN (SELECT value FROM json_each(?1)) THEN (
     SELECT count(*) FROM notices INDEXED BY notices_leased WHERE state = 'leased' AND thread = ?2) ELSE 0 END
   + CASE WHEN 'parked' IN (SELECT value FROM json_each(?1)) THEN (
@@ -329,7 +340,7 @@ WHERE state = 'leased';
 
 -- name: unread_by_thread
 SELECT thread, count(*) FROM notices INDEXED BY notices_open
-WHERE state IN ('unread', 'leased', 'parked') AND state = 'unread' GROUP BY thread;
+WHERE state = 'unread' GROUP BY thread;
 
 -- name: threads
 -- Those that have tasks, notices or reminders; a few looks into an index for each.
@@ -352,11 +363,12 @@ WHERE EXISTS (SELECT 1 FROM tasks WHERE thread = ?1) OR EXISTS (SELECT 1 FROM no
 
 -- name: owed
 SELECT thread, state, count(*) FROM notices INDEXED BY notices_open
-WHERE state IN ('unread', 'leased', 'parked') AND (?1 IS NULL OR thread = ?1) GROUP BY thread, state;
+WHERE (state = 'unread' OR state = 'leased' OR state = 'parked') AND (?1 IS NULL OR thread = ?1)
+GROUP BY thread, state;
 
 -- name: park_unclaimed
 UPDATE notices INDEXED BY notices_open SET state = 'parked', parked_for = 'unclaimed'
-WHERE state IN ('unread', 'leased', 'parked') AND state = 'unread' AND at < ?1
+WHERE state = 'unread' AND at < ?1
   AND thread IN (SELECT id FROM threads WHERE claimed < ?1) AND thread NOT IN (SELECT value FROM json_each(?2));
 
 -- name: contents
@@ -400,7 +412,7 @@ WHERE NOT EXISTS (SELECT 1 FROM notices AS i
                     AND +i.thread = s.thread AND +i.number = s.number)
   OR (s.state IN ('unread', 'leased', 'parked') AND NOT EXISTS
       (SELECT 1 FROM notices AS i INDEXED BY notices_open WHERE i.thread = s.thread AND i.number = s.number
-         AND i.state IN ('unread', 'leased', 'parked'))) LIMIT 1;
+         AND (i.state = 'unread' OR i.state = 'leased' OR i.state = 'parked'))) LIMIT 1;
 
 -- name: raise_checkpoints
 UPDATE checkpoints SET number = number + 1 RETURNING number;

@@ -57,7 +57,7 @@ def updated(schedule: Schedule) -> float:
     return schedule.created_at if schedule.ended_at is None else schedule.ended_at
 
 
-def write(cursor: sqlite3.Cursor, changes: Changes, change: ScheduleChange, body: bytes) -> Committed:
+def write(cursor: sqlite3.Cursor, changes: Changes, change: ScheduleChange, body: bytearray) -> Committed:
     """The first statement decides: if it changes nothing, nothing else is written."""
     schedule = change.schedule
     if change.replaces == 0:

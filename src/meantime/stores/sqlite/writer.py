@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol
 from meantime.kernel.errors import Closed, Degraded, LedgerDamaged, LedgerError, MeantimeError
 
 from . import checkpoints
+from .commit import RowRefused
 from .disk_reserve import Reserve
 from .salvage import is_damage, rescue, set_wal_aside
 from .sql import lenient_text
@@ -48,7 +49,10 @@ class Write(NamedTuple):
 
 class Group(Protocol):
     """State that operations keep for their whole group: written before the commit, dropped with it. Rows
-    that were collected are also written before an operation that may read them."""
+    that were collected are also written before an operation that may read them. `together`: operations may
+    collect rows that can be refused; RowRefused then stands for all of them."""
+
+    together: bool
 
     def write_rows(self, cursor: sqlite3.Cursor) -> None: ...
 
@@ -179,11 +183,21 @@ class Writer:
         disk failed to sync, which is nobody's own fault."""
         if not self._reserve.spent:
             try:
-                return list(zip((write.future for write in group), self._transact(group), strict=True))
+                return list(zip((write.future for write in group), self._together(group), strict=True))
             except Exception as problem:
                 if is_failed_sync(problem):
                     return [(write.future, self._not_synced()) for write in group]
         return [(write.future, self._alone(write)) for write in group]
+
+    def _together(self, group: list[Write]) -> list[Any]:
+        self._group.together = len(group) > 1
+        try:
+            return self._transact(group)
+        except RowRefused:
+            self._group.together = False
+            return self._transact(group)
+        finally:
+            self._group.together = False
 
     def _transact(self, group: list[Write]) -> list[Any]:
         self._check_names()
