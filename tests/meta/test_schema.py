@@ -54,6 +54,14 @@ def test_a_row_of_a_task_is_checked_without_a_table_of_its_own(schema: sqlite3.C
     assert "OpenEphemeral" not in [step[1] for step in steps]
 
 
+@pytest.mark.parametrize("name", queries())
+def test_every_statement_fits_the_schema(schema: sqlite3.Connection, name: str):
+    """An index that a statement names, and cannot use, is refused when the statement is prepared."""
+    statement = queries()[name]
+    numbered = [int(number) for number in re.findall(r"\?(\d+)", statement)]
+    schema.execute(f"EXPLAIN {statement}", [None] * (max(numbered) if numbered else statement.count("?")))
+
+
 def test_statuses_in_the_queries_are_the_active_or_the_ended_ones():
     for name, sql in queries().items():
         for listed in re.findall(IN.format("status"), sql):
