@@ -280,7 +280,8 @@ SELECT count(*) FROM notices INDEXED BY notices_open
 WHERE (state = 'unread' OR state = 'leased' OR state = 'parked') AND state IN (SELECT value FROM json_each(?1));
 
 -- name: count_every_open_notice_of
-SELECT count(*) FROM notices INDEXED BY notices_open WHERE state IN ('unread', 'leased', 'parked') AND thread = ?;
+SELECT count(*) FROM notices INDEXED BY notices_open
+WHERE (state = 'unread' OR state = 'leased' OR state = 'parked') AND thread = ?;
 
 -- name: count_open_notices_of
 -- Each state by its own index: what is parked is counted without a look at what is unread.
