@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -18,7 +19,14 @@ from tests.meta.test_migrations import LANDED
 
 from meantime import Call, Duplicate, LedgerTooNew, Meantime
 from meantime.stores.sqlite import search_columns
-from meantime.stores.sqlite.sql import APPLICATION, _expected_schema, _schema_of, _statements, migrations
+from meantime.stores.sqlite.sql import (
+    APPLICATION,
+    _expected_schema,
+    _schema_of,
+    _statements,
+    migrate,
+    migrations,
+)
 
 pytestmark = pytest.mark.anyio
 AT = time.time() - 60  # of late: old endings are forgotten as soon as somebody has the time
@@ -156,3 +164,57 @@ async def test_a_newer_schema_is_refused_and_not_touched(tmp_path: Path):
     with pytest.raises(LedgerTooNew, match=r"schema 900; this Meantime knows up to \d+"):
         await Meantime.open(path)
     assert path.read_bytes() == before
+
+
+class RefusingConnection(sqlite3.Connection):
+    """Refuses what SQLite refuses in defensive mode, which Python can turn on since 3.12 only."""
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        if sql.startswith("UPDATE sqlite_schema"):
+            raise sqlite3.OperationalError("table sqlite_master may not be modified")
+        return super().execute(sql, parameters)
+
+
+def defensive(path: Path) -> sqlite3.Connection:
+    """As the SQLite of macOS is from the beginning."""
+    if sys.version_info < (3, 12):
+        return sqlite3.connect(path, isolation_level=None, factory=RefusingConnection)
+    db = sqlite3.connect(path, isolation_level=None)
+    db.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
+    return db
+
+
+async def test_a_system_that_protects_the_text_of_the_schema_keeps_its_older_checks(tmp_path: Path):
+    path = tmp_path / "work.db"
+    ledger(path, 8)
+    with closing(defensive(path)) as db:
+        migrate(db)
+        assert (
+            "CHECK (status IN"
+            in db.execute("SELECT sql FROM sqlite_schema WHERE name = 'tasks'").fetchone()[0]
+        )
+    async with Meantime.open(path) as mt:
+        thread = mt.thread("conv")
+        handle = await thread.start(Call(int, "7"))
+        await handle.wait()
+        async with thread.turn() as turn:
+            assert f"{handle.id}.1" in [notice.id for notice in turn.notices]
+            await turn.ack()
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert _schema_of(db) == _expected_schema()
+
+
+def test_another_failure_of_a_migration_is_not_passed_over(tmp_path: Path):
+    class Full(sqlite3.Connection):
+        def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+            if sql.startswith("UPDATE sqlite_schema"):
+                raise sqlite3.OperationalError("database or disk is full")
+            return super().execute(sql, parameters)
+
+    path = tmp_path / "work.db"
+    ledger(path, 8)
+    with closing(sqlite3.connect(path, isolation_level=None, factory=Full)) as db:
+        with pytest.raises(sqlite3.OperationalError, match="full"):
+            migrate(db)
+        assert db.execute("PRAGMA user_version").fetchone() == (8,)

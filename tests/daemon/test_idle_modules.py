@@ -20,16 +20,12 @@ print(json.dumps(sorted(sys.modules)))
 sys.exit(code)
 """
 UNUSED = (
+    "gzip",
     "meantime.app.worker_addresses",
     "meantime.carriers",
     "meantime.client",
     "meantime.runners.agent",
-    "meantime.runners.watch.expressions",
-    "meantime.runners.watch.log_scan",
-    "meantime.runners.watch.watch_sources",
     "meantime.stores.memory",
-    "meantime.surfaces.wrap.host_session",
-    "meantime.surfaces.wrap.http_hosts",
     "meantime.testing",
     "statistics",
 )

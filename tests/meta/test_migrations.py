@@ -16,7 +16,7 @@ LANDED = {
     "006_rows.sql": "0e1e1ee70f98fa12c8260f6c0fdc3eb49d3536c4d2adb153a408a88dffcd3fc1",
     "007_notice_sources.sql": "6d082a223ce01ca1f54272439267c5059aa140ce11d529da793cc5e65ea16f4e",
     "008_schedules.sql": "f1adabb6a4b0c7a08074673ecbe8fcbd9062c0a40b3e425dd0688e6af394a5f8",
-    "009_plain_checks.sql": "3f3fb96e8ce9d291a7d9ed70f8d318d8b3335a55e993d06bda523820f1bff66b",
+    "009_plain_checks.sql": "92a7c6bb7aa9c6ec40167ea21090721c284d8eed799a3a42fcdd5c4a4ef4f867",
 }
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING
 
-from meantime.kernel.errors import InvalidInput, LimitReached, MeantimeError
+from meantime.kernel.errors import InvalidInput, LimitReached, MeantimeError, Refused
 from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import Jsonable
@@ -16,9 +16,10 @@ from meantime.ports.commands import Commands
 from meantime.ports.runner import Abilities, Assignment, Context, Leftovers
 from meantime.ports.watch_ledger import WatchLedger
 
-if TYPE_CHECKING:
-    from .state_watch import RunningWatch
-    from .watch_sources import WatchSources
+from .expressions import expression
+from .file_threads import Hangs
+from .state_watch import RunningWatch
+from .watch_sources import WatchSources
 
 MOST = 10_000  # watches at once
 STOPPED = "until it was stopped"
@@ -52,8 +53,6 @@ class WatchRunner:
     def check(self, task: Task, assignment: Assignment) -> None:
         if assignment.foreground:
             raise InvalidInput("A watch is not waited for.", hint="Write thread.start(Watch(…)).")
-        from .expressions import expression
-
         spec = spec_of(task)
         for name, text in (("match", spec.match), ("until", spec.until)):
             if text:
@@ -64,7 +63,12 @@ class WatchRunner:
             )
 
     async def is_folder(self, path: str) -> bool:
-        return await self._opened().is_folder(path)
+        calls = self._opened().calls_on(path)
+        try:
+            return await calls.make(lambda: os.path.isdir(path))
+        except Hangs as problem:
+            calls.close(lambda: None)
+            raise Refused(str(problem), code="no_answer", hint="Start it when that answers again.") from None
 
     def can_run(self, task: Task) -> bool:
         return True
@@ -103,9 +107,6 @@ class WatchRunner:
         return Report(result=Jsonable(f"{text}\n{last}" if last else text, True))
 
     def _opened(self) -> WatchSources:
-        """The sources are loaded with the first watch: many ledgers never have one."""
-        from .watch_sources import WatchSources
-
         assert self._ledger is not None
         if self._sources is None:
             self._sources = WatchSources(self._ledger, self._commands, self._clock)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from functools import partial
 
-from meantime.kernel.errors import NotFound, Refused
+from meantime.kernel.errors import NotFound
 from meantime.kernel.model import Task
 from meantime.ports.clock import Clock
 from meantime.ports.commands import Commands
@@ -15,7 +14,7 @@ from meantime.ports.watch_ledger import WatchLedger
 from meantime.system.platform import FolderEvents
 
 from .file_states import FileWatch
-from .file_threads import FileCalls, FileThreads, Hangs
+from .file_threads import FileCalls, FileThreads
 from .findings import Findings
 from .log_scan import DELETED, LogScan, LogWatch
 from .network_states import PortState, UrlState
@@ -41,13 +40,8 @@ class WatchSources:
         if self._are_open:
             await self._commands.close()
 
-    async def is_folder(self, path: str) -> bool:
-        calls = FileCalls(path, self._threads)
-        try:
-            return await calls.make(lambda: os.path.isdir(path))
-        except Hangs as problem:
-            calls.close(lambda: None)
-            raise Refused(str(problem), code="no_answer", hint="Start it when that answers again.") from None
+    def calls_on(self, path: str) -> FileCalls:
+        return FileCalls(path, self._threads)
 
     def look(self, task: Task) -> RunningWatch:
         findings, clock = Findings(task, self._ledger, self._clock), self._clock
@@ -64,7 +58,7 @@ class WatchSources:
             case "pid":
                 source = ProcessState(spec)
             case "command":
-                calls = FileCalls(folder_of(spec), self._threads)
+                calls = self.calls_on(folder_of(spec))
                 source = CommandState(spec, self._opened_commands(), calls, clock)
             case _:
                 source = LedgerState(spec, self._ledger)

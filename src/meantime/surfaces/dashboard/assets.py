@@ -6,7 +6,6 @@ older than an upgrade keeps the page that fits it.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import posixpath
 import re
@@ -58,6 +57,8 @@ class Asset:
     @cached_property
     def compressed(self) -> bytes | None:
         """By gzip; None where that saves nothing."""
+        import gzip  # when somebody looks at the page
+
         found = gzip.compress(self.data, mtime=0) if len(self.data) > _SMALL else self.data
         return found if len(found) < len(self.data) else None
 
@@ -96,7 +97,7 @@ class Assets:
         """The files that the page loads at once: the style sheet, the script, and what it imports."""
         return SHEET, BUNDLE, *imported(BUNDLE, self.files[BUNDLE].data.decode("utf-8"))
 
-    @cached_property
+    @property
     def bundled(self) -> dict[str, str]:
         """The modules of the first view, each behind those that it imports."""
         modules = {
@@ -108,10 +109,11 @@ class Assets:
 
     def _bundle(self) -> dict[str, Asset]:
         """One file with these modules, and in the place of each a line that passes on what it exports."""
-        texts = {name: passed_on(name, text, BUNDLE) for name, text in self.bundled.items()}
+        bundled = self.bundled
+        texts = {name: passed_on(name, text, BUNDLE) for name, text in bundled.items()}
         return {
             name: Asset(name, text.encode("utf-8"))
-            for name, text in {**texts, BUNDLE: joined(self.bundled)}.items()
+            for name, text in {**texts, BUNDLE: joined(bundled)}.items()
         }
 
     def _sheets(self) -> bytes:
