@@ -49,7 +49,7 @@ def test_checks_list_the_kernels_values(schema: sqlite3.Connection, table: str, 
 def test_a_row_of_a_task_is_checked_without_a_table_of_its_own(schema: sqlite3.Connection, name: str):
     """SQLite fills one for each IN list of more than two values, for every statement that checks it."""
     statement = queries()[name]
-    steps = schema.execute(f"EXPLAIN {statement}", [None] * statement.count("?")).fetchall()
+    steps = schema.execute(f"EXPLAIN {statement}", values(statement)).fetchall()
     assert steps
     assert "OpenEphemeral" not in [step[1] for step in steps]
 
@@ -66,6 +66,18 @@ def test_statuses_in_the_queries_are_the_active_or_the_ended_ones():
     for name, sql in queries().items():
         for listed in re.findall(IN.format("status"), sql):
             assert words(listed) in (set(ACTIVE), set(ENDED)), name
+
+
+def values(statement: str) -> list[None]:
+    numbered = [int(number) for number in re.findall(r"\?(\d)", statement)]
+    return [None] * (max(numbered) if numbered else statement.count("?"))
+
+
+@pytest.mark.parametrize("name", queries())
+def test_every_query_fits_the_schema(schema: sqlite3.Connection, name: str):
+    """An index that a statement names must be usable for it: its condition has to be in the statement."""
+    statement = queries()[name]
+    assert schema.execute(f"EXPLAIN {statement}", values(statement)).fetchall()
 
 
 def test_every_query_is_used():
