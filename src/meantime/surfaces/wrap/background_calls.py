@@ -52,7 +52,7 @@ class BackgroundCalls:
         self._inboxes = inboxes
         self._running: dict[int, OpenToolCall] = {}  # recorded, or about to be
         self._beside = BackgroundTasks()
-        self._questions = BackgroundQuestions(self._running, session.server_requests.reply)
+        self.questions = BackgroundQuestions(self._running, session.server_requests.reply)
         self._left: dict[int, OpenToolCall] = {}  # without an answer
         self.kept = KeptResults()
 
@@ -214,7 +214,7 @@ class BackgroundCalls:
         LOG.warning("A call of %s could not be recorded: %s", call.tool, problem)
         reply, call.reply = call.reply, None
         del self._running[call.number]
-        self._questions.on_move()
+        self.questions.on_move()
         if reply is not None and reply.done() and not self._session.host_left:
             said = reply.result()
             if isinstance(said, str):
@@ -231,7 +231,7 @@ class BackgroundCalls:
 
     async def _follow(self, call: OpenToolCall, context: Context, name: str) -> Report | RemoteAnswer:
         call.linked(context)
-        self._questions.on_move()
+        self.questions.on_move()
         try:
             said = await self._whole_answer(call, context)
         except (asyncio.CancelledError, MeantimeError, Stopped):
@@ -254,7 +254,7 @@ class BackgroundCalls:
         return self._shared.servers.report_of(result, error, name)
 
     async def _whole_answer(self, call: OpenToolCall, context: Context) -> RawMessage | str:
-        """Of the server, which is called again with the input that it asks for."""
+        """The server's answer. A server that asks for input is called again with it."""
         assert call.reply is not None
         said = await asyncio.shield(call.reply)
         for _ in range(MOST_ROUNDS):
@@ -274,7 +274,7 @@ class BackgroundCalls:
     def _over(self, call: OpenToolCall) -> None:
         call.context = None
         self._running.pop(call.number, None)
-        self._questions.on_move()
+        self.questions.on_move()
         self._session.look_around()
 
     # -- a task of the server's own
@@ -313,9 +313,5 @@ class BackgroundCalls:
             return False
         params: Any = value(message.params)
         asked = cast("dict[str, Any]", params) if isinstance(params, dict) else {}
-        self._beside.start(self._questions.ask(message.id, asked))
+        self._beside.start(self.questions.ask(message.id, asked))
         return True
-
-    def withdraws(self, params: Raw) -> bool:
-        """Whether the server has taken back a question that a task waits with."""
-        return self._questions.withdraw(params)

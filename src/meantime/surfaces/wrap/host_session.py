@@ -316,7 +316,7 @@ class HostSession:
 
     def _notified_by_server(self, message: RawMessage) -> None:
         if message.method == CANCELLED:
-            if not self._calls.withdraws(message.params):
+            if not self._calls.questions.withdraw(message.params):
                 self.server_requests.cancelled(message.params)
         elif (told := for_host(message, self._open)) is not None:
             self._tell(told)
