@@ -63,6 +63,7 @@ faults: $(VENV)/.tested strace faketime $(if $(FAMILIES),$(if $(filter adapters,
 # `make bench NAMES="scaling history"` runs only these; `make bench NAMES=scaling MOST=1000000` goes further.
 # `make bench NAMES=adapters ROWS="langchain openai_agents"` measures only these frameworks.
 # `make bench NAMES=task_cost AGAINST=../before` compares the CPU of a task with that of another checkout.
+# `make bench NAMES=memory MOST=1000000` looks for growth over a million tasks.
 # `make bench CHECK=1` names the ratios that became more than 15 % worse than in the recorded run; RECORD=1 records.
 # `make bench NAMES=peers ROWS="huey DBOS"` measures only these peers beside Meantime.
 # `make bench NAMES=crash_matrix ROWS="Mastra Strands" ROUNDS=5` plays only these rows of the crash matrix.

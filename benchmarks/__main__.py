@@ -28,6 +28,7 @@ NAMES = (
     "watch",
     "output",
     "memory",
+    "disk",
     "history",
     "remind",
     "scaling",

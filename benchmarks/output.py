@@ -1,4 +1,5 @@
-"""1 GB of output through a command of ours, beside the same producer into a file through `cat`.
+"""1 GB of output through a command of ours, beside the same producer into a file through `cat`; and a line
+that is followed, beside one that the same event loop reads from a pipe.
 
 `cat` keeps all of it, we keep its two ends: what is compared is how fast the producer may go.
 """
@@ -7,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 from meantime import Meantime, Settings, Shell
 from meantime.runners.shell.shim import cells
 
-from .measure import UNLIMITED, folder, p50, peak, ratio, reset_peak, table, verdict
+from .measure import RATIOS, UNLIMITED, Ratio, folder, p50, peak, ratio, reset_peak, table, us, verdict
 
 BYTES = 1_000_000_000
 PRODUCERS = {"raw": f"head -c {BYTES} /dev/zero", "lines": f"yes 'a line of text' | head -c {BYTES}"}
@@ -22,9 +24,23 @@ KEPT = Settings().output_head + Settings().output_ring
 STREAMS = (cells.OUT_FILE, cells.ERR_FILE, cells.ORDER_FILE)
 AFTERWARDS = (*STREAMS, cells.WHOLE_FILE)
 LOOK = 0.05  # seconds between looks at the disk
+LINES, PAUSE = 200, 0.005  # and seconds between two of them
+# Each line is the time at which it was written, on the clock that all processes share.
+SPEAKER = f"""
+import os, time
+for _ in range({LINES}):
+    os.write(1, b"%d\\n" % time.monotonic_ns())
+    time.sleep({PAUSE})
+"""
+FOLLOW_TARGET = 2.0
 
 
 async def run() -> None:
+    await _flood()
+    await _lines()
+
+
+async def _flood() -> None:
     rows: list[list[str]] = []
     growths: list[float] = []
     running: list[int] = []
@@ -53,6 +69,41 @@ async def run() -> None:
     ]
     targets = (verdict(max(growths) / 1e6, 64), verdict(most / 1024, 64), verdict(after / 1024, 64))
     table("What it takes", head, [[*row, target] for row, target in zip(rows, targets, strict=True)])
+
+
+# -- one line after the other
+
+
+async def _lines() -> None:
+    """From the moment at which a line is written until a reader has it."""
+    words = [sys.executable, "-S", "-c", SPEAKER]
+    piped: list[float] = []
+    followed: list[float] = []
+    with folder() as path:
+        async with Meantime.open(path / "work.db", settings=UNLIMITED) as mt:
+            for _ in range(REPEATS):  # in turn, so that a slow moment hits both alike
+                pipe = await asyncio.create_subprocess_exec(*words, stdout=subprocess.PIPE)
+                assert pipe.stdout is not None
+                async for line in pipe.stdout:
+                    piped.append(_age(line))
+                await pipe.wait()
+                handle = await mt.thread("bench").start(Shell(words))
+                async for chunk in handle.log.follow():
+                    followed += map(_age, chunk.data.splitlines())
+    value = p50(followed) / p50(piped)
+    RATIOS["output/a followed line, of one read from a pipe"] = Ratio(value)
+    rows = [
+        ["read from a pipe by the same loop", us(p50(piped)), ""],
+        ["followed", us(p50(followed)), verdict(value, FOLLOW_TARGET)],
+    ]
+    table(f"A line, from writing to reading (p50 of {len(piped)}): {value:.2f}×", ["", "", "target"], rows)
+
+
+def _age(line: bytes) -> float:
+    return (time.monotonic_ns() - int(line)) / 1e9
+
+
+# -- a flood
 
 
 def _through_cat(producer: str, file: Path) -> float:

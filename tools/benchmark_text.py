@@ -55,9 +55,9 @@ Redis appends to its file and syncs it each second; PostgreSQL syncs each commit
 ## Everything killed in mid-work
 
 Four tasks of three seconds run, and then every process is killed with `kill -9`: client, workers and server.
-All are started again, and other tasks are submitted. Within thirty seconds the work is finished or not, by a record
-outside, and the client is asked what it knows. A worker counts as gone after five seconds where a peer has
-such a setting; with their defaults, peers take minutes to find abandoned work.
+All are started again, and other tasks are submitted. Within thirty seconds the work is finished or not, by a
+record outside, and the client is asked what it knows. A worker counts as gone after five seconds where a peer
+has such a setting; with their defaults, peers take minutes to find abandoned work.
 
 | | finished | run twice | finished twice | told | lost |
 |---|---|---|---|---|---|
@@ -77,7 +77,7 @@ allow it. [The crash matrix](crash-matrix.md) plays the same with agents, and
 |---|---|---|
 {commands}
 
-## Not measured
+{memory}{disk}## Not measured
 
 {missing}
 
@@ -116,4 +116,32 @@ and what is left.
 | | ratio | better |
 |---|---|---|
 {ratios}
+"""
+
+MEMORY = """\
+## Memory
+
+| | |
+|---|---|
+{rows}
+
+A running function is an async one that waits, counted in the owner's own allocations. An active conversation
+has one such function and waits for its ending. The servers have answered one request each.
+
+"""
+
+DISK = """\
+## Disk
+
+| | bytes in the ledger |
+|---|---|
+{sizes}
+
+Submits with a sync, one after the other, while the ledger does something else. The last column is the longest
+of them beside the p99 of those with nothing else.
+
+| beside | p50 | p99 | longest | of p99 alone |
+|---|---|---|---|---|
+{pauses}
+
 """

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bar_chart import Bar, bar_chart
-from benchmark_text import TEXT
+from benchmark_text import DISK, MEMORY, TEXT
 from flame_graph import flame_graph
 from line_chart import Axis, Curve, line_chart
 
@@ -50,6 +50,8 @@ def _page(run: Run) -> str:
         settings="\n".join(f"| {_named(row)} | {row['settings']} | {row['promise']} |" for row in measured),
         crashes="\n".join(_crash(row) for row in run["peers"]["rows"] if "crash" in row),
         commands="\n".join(_command(row, run) for row in run["commands"]["rows"] if "us" in row),
+        memory=memory_section(run),
+        disk=disk_section(run),
         missing="\n".join(f"- {row['name']}: {row['missing']}." for row in missing) or "- Nothing.",
         half=f"{half['p99_us'] / half['p50_us']:.1f}",
         threads=_threads(run),
@@ -95,6 +97,33 @@ def _crash(row: dict[str, Any]) -> str:
 def _command(row: dict[str, Any], run: Run) -> str:
     base = run["commands"]["rows"][0]["us"]
     return f"| {row['name']} | {row['us']:,.0f} µs | {row['us'] / base:.2f}× |"
+
+
+def memory_section(run: Run) -> str:
+    """Empty while no run of it is recorded."""
+    rows = [f"| {row['name']} | {_bytes(row['bytes'])} |" for row in run.get("memory", {}).get("rows", [])]
+    return MEMORY.format(rows="\n".join(rows)) if rows else ""
+
+
+def disk_section(run: Run) -> str:
+    """Empty while no run of it is recorded."""
+    rows = run.get("disk", {}).get("rows", [])
+    if not rows:
+        return ""
+    pauses = [row for row in rows if "us" in row]
+    return DISK.format(
+        sizes="\n".join(f"| {row['name']} | {row['bytes']:,.0f} |" for row in rows if "bytes" in row),
+        pauses="\n".join(_pause(row, pauses[0]["p99_us"]) for row in pauses),
+    )
+
+
+def _pause(row: dict[str, Any], p99: float) -> str:
+    times = " | ".join(f"{row[figure]:,.0f} µs" for figure in ("us", "p99_us", "longest_us"))
+    return f"| {row['name']} | {times} | {row['longest_us'] / p99:.1f}× |"
+
+
+def _bytes(count: float) -> str:
+    return f"{count / 1024:.1f} KB" if count < 1e6 else f"{count / 1e6:.1f} MB"
 
 
 def _threads(run: Run) -> str:

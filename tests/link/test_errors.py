@@ -21,6 +21,7 @@ GIVEN = {
     "ref": "t_1",
     "candidates": ("t_12", "t_13"),
     "existing": "t_1",
+    "what": "reminder",
     "running": 3,
     "limit": 3,
     "notices": ("t_1.1", "t_2.1"),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from benchmarks.measure import Ratio
-from benchmarks.recorded_run import SLACK, compare, load, ratios_of, recorded_names
+from benchmarks.recorded_run import ROOT, SLACK, compare, load, ratios_of, recorded_names
 
+BENCHMARKS = ROOT / "benchmarks"
 COST = "latency/durable submit, of a bare commit"
 SPEED = "peers/huey, CPU in tasks of ours"
 RECORDED = {COST: Ratio(2.0, "less"), SPEED: Ratio(5.0, "more")}
@@ -55,3 +59,17 @@ def test_the_recorded_run_has_ratios_of_benchmarks_that_exist() -> None:
     assert {"latency", "end_to_end", "peers"} <= set(recorded_names(watched=True))
     assert set(recorded_names(watched=False)) == set(load())
     assert all(one.value > 0 for one in recorded.values())
+
+
+@pytest.mark.parametrize("path", sorted(BENCHMARKS.glob("*.py")), ids=lambda path: path.stem)
+def test_ratios_have_the_name_of_their_benchmark(path: Path) -> None:
+    """Those of another name would neither be recorded nor watched."""
+    assert set(_watched_in(path)) <= {path.stem}
+
+
+def test_every_limit_of_what_work_costs_is_watched() -> None:
+    assert all(_watched_in(BENCHMARKS / f"{name}.py") for name in ("commands", "output", "memory", "disk"))
+
+
+def _watched_in(path: Path) -> list[str]:
+    return re.findall(r'RATIOS\[f?"([a-z_]+)/', path.read_text("utf-8"))

@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from meantime import Shell, Status
+from meantime import Call, Shell, Status
 from meantime.kernel.errors import Degraded
 from meantime.kernel.model import Task
 from meantime.runners.shell.runner import ShellRunner
+from meantime.workers import worker_process
 from meantime.workers.effects import Begin, Keep, Say
+from meantime.workers.journal import ClaimJournal
 from meantime.workers.messages import GrantedMessage, OfferMessage
-from meantime.workers.worker_state import ENDED_AGAIN, SYNC_AT, WorkerSideState, lost_ending
+from meantime.workers.worker_state import ENDED_AGAIN, SYNC_AT, JournalEntry, WorkerSideState, lost_ending
 
+from . import jobs
 from .conftest import PLACE, Site, until
 from .simulation import Row, as_task
 
@@ -37,11 +40,54 @@ def test_an_ending_is_synced_once_when_the_owner_does_not_acknowledge_it():
     state, granted = _granted()
     state.granted(granted)
     ended = lost_ending(granted)
-    assert state.finished("n1", ended) == [Keep("n1"), Say(ended)]
+    assert state.finished("n1", ended) == [Say(ended), Keep("n1")]
     for seconds in ENDED_AGAIN[:SYNC_AT]:
         assert state.tick(seconds) == [Say(ended)]
     assert state.tick(ENDED_AGAIN[SYNC_AT]) == [Keep("n1", synced=True), Say(ended)]
     assert state.tick(ENDED_AGAIN[-1]) == [Say(ended)]
+
+
+async def test_an_ending_is_sent_first_and_then_written_down(site: Site, monkeypatch: pytest.MonkeyPatch):
+    """The conversation waits for the message, and nobody for the file."""
+    mt = await site.open()
+    worker = await site.worker()
+    happened = list[str]()
+    to_owner, keep = worker._carrier.to_owner, ClaimJournal.keep
+
+    def sent(data: bytes) -> bool:
+        happened.extend(["sent"] if b'"ended"' in data else [])
+        return False  # it is lost
+
+    def kept(self: ClaimJournal, entry: JournalEntry, *, synced: bool) -> None:
+        happened.extend(["kept"] if entry.ended else [])
+        keep(self, entry, synced=synced)
+
+    monkeypatch.setattr(ClaimJournal, "keep", kept)
+    handle = await mt.thread("a").start(Call(jobs.waits_for, str(site.folder / "go")), place=PLACE)
+    await until(lambda: worker.state.running)
+    monkeypatch.setattr(worker._carrier, "to_owner", sent)
+    (site.folder / "go").touch()
+    await until(lambda: "kept" in happened)
+    assert happened[:2] == ["sent", "kept"]
+    monkeypatch.setattr(worker._carrier, "to_owner", to_owner)
+    assert (await handle.wait(20)).status is Status.COMPLETED
+
+
+async def test_a_worker_that_closes_has_written_the_endings_that_nobody_acknowledged(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(worker_process, "ENDED_KEPT", 60.0)
+    mt = await site.open()
+    worker = await site.worker()
+    handle = await mt.thread("a").start(Call(jobs.waits_for, str(site.folder / "go")), place=PLACE)
+    await until(lambda: worker.state.running)
+    site.broker.stop()
+    (site.folder / "go").touch()
+    await until(lambda: not worker.state.running)
+    await site.leave()
+    site.broker.start()
+    await site.worker()
+    assert (await handle.wait(20)).status is Status.COMPLETED
 
 
 async def test_a_command_whose_files_find_no_room_is_another_workers(

@@ -144,7 +144,7 @@ async def test_the_numbers_of_workers_are_counted(site: Site):
     thread = mt.thread("a")
     assert await (await thread.start(Call(jobs.add, 1, 2), place=PLACE)).result(20) == 3
     lost = await thread.start(Call(jobs.forever), place=PLACE)
-    await until(lambda: site.workers["w1"].runs)
+    await until(lambda: site.workers["w1"].state.running)
     stats = await mt.stats()
     assert {name: stats[f"workers.{name}"] for name in ("offered", "claimed", "carrier_up", "following")} == {
         "offered": 2, "claimed": 2, "carrier_up": 1, "following": 1,

@@ -176,6 +176,7 @@ def test_no_secret_is_in_a_file_of_broker_owner_or_worker(machine: Machine):
         path for path in machine.folder.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()
     ]
     assert not found
+    assert not [path for path in (machine.folder / "home").iterdir() if path.lstat().st_mode & 0o077]
     machine.run("cancel", id)
 
 

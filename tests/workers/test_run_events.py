@@ -181,7 +181,7 @@ async def test_a_command_tells_with_the_same_words_as_at_the_owner(site: Site, a
     first, second, ending = await told(mt.thread("a"))
     assert (first, second) == ("staging is up", "and checked")
     assert "sent:" not in ending, "a model reads the output of a command"
-    assert not list((site.folder / "home-w1" / "journal").glob("*.events"))
+    await until(lambda: not list((site.folder / "home-w1" / "journal").glob("*.events")))
 
 
 @pytest.mark.slow

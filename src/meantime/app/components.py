@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,6 @@ from meantime.ports.owner import About, AgentAbout, HostCount
 from meantime.ports.runner import Runner
 from meantime.ports.store import Store
 from meantime.ports.worker_pools import HERE
-from meantime.runners.agent.runner import AgentRunner
 from meantime.runners.function import FunctionRunner
 from meantime.runners.placed import PlacedRunner
 from meantime.runners.shell.lasting_commands import LastingCommands
@@ -31,17 +31,16 @@ from meantime.runners.shell.runner import ShellRunner
 from meantime.runners.watch.runner import WatchRunner
 from meantime.runtime.runtime import Runtime
 from meantime.runtime.settings import Settings
-from meantime.stores.memory import MemoryStore
 from meantime.stores.sqlite.store import SqliteStore
 from meantime.surfaces.http.http_settings import AUTH, HttpSettings
 from meantime.toolset.owner_catalog import OwnerCatalog
 
-from .agent_hosts import host_agents
 from .ledger_owner import LedgerOwner
 from .system_clock import SystemClock
 
 if TYPE_CHECKING:
     from meantime.client.client import Client
+    from meantime.runners.agent.runner import AgentRunner
     from meantime.surfaces.socket.executor_table import ExecutorTable
     from meantime.surfaces.socket.link_server import LinkServer
     from meantime.workers.pools import WorkerPools
@@ -98,17 +97,17 @@ def joined(
     if carrier is not None:
         from .worker_parts import pools_of
 
-        pools = pools_of(carrier, None if isinstance(store, MemoryStore) else path, clock, settings)
+        pools = pools_of(carrier, path if remembers(store) else None, clock, settings)
         placed = [PlacedRunner(runner, pools) for runner in placed]
     polled = ShellRunner(None, grace=settings.stop_grace, head=POLLED, ring=POLLED, umask=settings.umask)
-    watches = WatchRunner(clock, LastingCommands(polled), lasts=not isinstance(store, MemoryStore))
+    watches = WatchRunner(clock, LastingCommands(polled), lasts=remembers(store))
     every = [*placed, McpRunner(peers, clock), *agent_runners, watches, *more]
     executors = None if shared is None else shared.executors
     runtime = Runtime(store, LocalEngine(every), clock, settings, executors or NOBODY, pools or HERE)
     watches.join(runtime.watched)
     standing, folder = About(runners=tuple(sorted(runner.kind for runner in every))), None
     standing = replace(standing, agents=about_agents(agent_runners))
-    if not isinstance(store, MemoryStore):
+    if remembers(store):
         ledger = Path(os.fsdecode(os.fspath(path))).resolve()
         folder = Path(f"{ledger}.http")
         standing = replace(standing, home=str(ledger.parent), ledger=str(ledger), durability=durability)
@@ -167,7 +166,7 @@ def check_ports(clock: object, store: object, runners: Iterable[Runner]) -> list
 def commands_of(path: str | os.PathLike[str], store: Store, settings: Settings) -> ShellRunner:
     """Commands outlive a ledger that remembers them; they end with one that does not."""
     settings = check_fields(settings)
-    kept = not isinstance(store, MemoryStore)
+    kept = remembers(store)
     root = Path(f"{Path(os.fsdecode(os.fspath(path))).resolve()}.commands") if kept else None
     widest = [settings.inline, *settings.inline_by_name.values()]
     return ShellRunner(
@@ -186,7 +185,11 @@ def agents_of(
     """Their conversations are kept beside a ledger that remembers."""
     if not agents:
         return []
-    kept = not isinstance(store, MemoryStore)
+    from meantime.runners.agent.runner import AgentRunner
+
+    from .agent_hosts import host_agents
+
+    kept = remembers(store)
     root = Path(f"{Path(os.fsdecode(os.fspath(path))).resolve()}.agents") if kept else None
 
     def commands(folder: str) -> LastingCommands:
@@ -217,8 +220,16 @@ def about_agents(runners: Iterable[AgentRunner]) -> tuple[AgentAbout, ...]:
     return tuple(AgentAbout(name, one.runner, one.description) for name, one in found)
 
 
+def remembers(store: Store) -> bool:
+    """False for the store in memory, which is loaded where somebody uses it: it cannot be this one before."""
+    memory = sys.modules.get("meantime.stores.memory")
+    return memory is None or not isinstance(store, memory.MemoryStore)
+
+
 def store_of(path: str, durability: str, salvage: bool) -> Store:
     if path == ":memory:":
+        from meantime.stores.memory import MemoryStore
+
         return MemoryStore()
     if os.path.isdir(path):
         raise InvalidInput(f"{shown(path)} is a folder.", hint="Name a file in it, such as work.db.")

@@ -20,15 +20,15 @@ from meantime.daemon.owner_process import READY, served_by_another
 from meantime.execution.containment import run_on
 from meantime.integrations.mcp.servers import checked
 from meantime.kernel.errors import InvalidInput, LedgerBusy, MeantimeError
+from meantime.ports.agent_settings import AgentSettings
+from meantime.ports.carrier import OwnerCarrier
 from meantime.system.service_notify import ServiceNotify
 
-from . import agent_hosts
 from .config_schema import Config, http_of, settings_of
 from .config_sources import load
 from .daemon_log import Logbook, begin, to_stderr
 from .heap import limit_heap
 from .meantime import Meantime
-from .worker_addresses import owner_carrier_of
 from .wrap_parts import wrapped_servers
 
 TRIES = 50
@@ -109,8 +109,8 @@ async def _opened(home: Home, config: Config, umask: int) -> Meantime | str:
                 settings=settings,
                 link=home.link_socket,
                 servers=checked(config.mcp.servers),
-                agents=agent_hosts.checked(config.agents.named),
-                carrier=owner_carrier_of(home, config),
+                agents=_agents_of(config),
+                carrier=_carrier_of(home, config),
             )
         except LedgerBusy:
             found = await asyncio.to_thread(served_by_another, home)
@@ -120,6 +120,22 @@ async def _opened(home: Home, config: Config, umask: int) -> Meantime | str:
                 raise
         await asyncio.sleep(PAUSE)  # it was there, and is gone
     raise AssertionError("the last try returns or raises")
+
+
+def _agents_of(config: Config) -> dict[str, AgentSettings]:
+    if not config.agents.named:
+        return {}
+    from .agent_hosts import checked as checked_agents  # loads the runner of agents
+
+    return checked_agents(config.agents.named)
+
+
+def _carrier_of(home: Home, config: Config) -> OwnerCarrier | None:
+    if not (config.engine.carrier or config.engine.listen):
+        return None
+    from .worker_addresses import owner_carrier_of  # loads every carrier, and few daemons have one
+
+    return owner_carrier_of(home, config)
 
 
 def _import_tools(config: Config) -> None:

@@ -6,10 +6,9 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from meantime import __version__
-from meantime.client.client import Client
 from meantime.daemon.daemon_autostart import NoDaemon, ensure
 from meantime.daemon.home import Home, home
 from meantime.engines.local import LocalEngine
@@ -25,6 +24,9 @@ from meantime.surfaces.socket.executor_table import ExecutorTable
 from meantime.surfaces.socket.link_server import LinkServer
 
 from .system_clock import SystemClock
+
+if TYPE_CHECKING:
+    from meantime.client.client import Client
 
 
 class SharedLedger(NamedTuple):
@@ -51,6 +53,8 @@ def share(functions: FunctionRunner, clock: Clock, settings: Settings) -> Shared
 
 
 def client(link: str | os.PathLike[str] | None, patience: float, *, start: bool) -> Client:
+    from meantime.client.client import Client  # an owner, which needs the rest of this file, has none
+
     own = home() if link is None else None
     path = own.link_socket if own else Path(os.fsdecode(link or "")).absolute()
     return Client(  # pyright: ignore[reportAbstractUsage]  its verbs are made from the port

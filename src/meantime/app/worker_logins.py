@@ -54,6 +54,14 @@ def worker_folder(home: Home, name: str) -> Path:
     return home.folder / "worker" / name
 
 
+def make_worker_folder(home: Home, name: str) -> Path:
+    """Only its user can look into it, or see which workers there are."""
+    folder = worker_folder(home, name)
+    for each in (folder.parent, folder):
+        each.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
 def stored_logins(home: Home) -> list[WorkerLogin]:
     """The logins that can be read, by name."""
     found: list[WorkerLogin] = []
@@ -112,9 +120,7 @@ async def join_owner(home: Home, given: GivenLine, name: str, pool: str) -> Work
     authority = ""
     if line.fingerprint:
         authority = await asyncio.to_thread(fetch_authority, line.server, line.fingerprint)
-    folder = worker_folder(home, name)
-    for each in (folder.parent, folder):
-        each.mkdir(mode=0o700, exist_ok=True)
+    folder = make_worker_folder(home, name)
     password = _password(folder, line.id)
     request = JoinRequest(name=name, pool=pool, password=password)
     try:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import statistics
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
@@ -104,7 +103,8 @@ class _Durations:
     @property
     def median(self) -> float:
         """When somebody asks: every ending adds one, and few are asked about."""
-        return statistics.median(self.newest)
+        ordered = sorted(self.newest)
+        return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
 def keys(task: Task) -> Iterable[Key]:

@@ -172,9 +172,12 @@ class Run(Struct, frozen=True, omit_defaults=True, gc=False):
     on_limit: str = ""  # of a delayed start: what it is to do then, where no slot is free
 
 
+_FIRST = (1, 1)  # of most runs: one for all of them
+
+
 def fence_of(run: Run) -> tuple[int, int]:
     """Which run of its task it is: what a former one still says does not count."""
-    return (run.number, run.attempt)
+    return _FIRST if run.number == run.attempt == 1 else (run.number, run.attempt)
 
 
 class InlineLimits(Struct, frozen=True, omit_defaults=True, gc=False):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from inspect import isclass, isfunction
+from sys import intern
 from typing import Any, Generic, NamedTuple, ParamSpec, Protocol, TypeVar, cast, overload
 
 import msgspec
@@ -90,6 +91,8 @@ class Call(Generic[T_co]):
         if stored and len(msgspec.json.encode(stored)) > MAX_INPUT:
             stored, faithful = {"too_big": short(as_text(stored))}, False
         work = Work("call", function_name(self.fn), stored or None, faithful)
+        if not self.kwargs:
+            return OrderOf(work, self.fn, self.args)  # not with an empty dict of its own, while it runs
         return OrderOf(work, self.fn, self.args, self.kwargs)
 
     def __repr__(self) -> str:
@@ -201,7 +204,7 @@ def function_name(fn: Callable[..., Any]) -> str:
     fn = getattr(fn, "func", fn)  # functools.partial
     module = getattr(fn, "__module__", None) or "?"
     name = getattr(fn, "__qualname__", None) or type(fn).__qualname__
-    return f"{module}:{name}"
+    return intern(f"{module}:{name}")  # one text for all tasks of a function, while there are any
 
 
 def check_meta(meta: Any, what: str = "meta") -> dict[str, Json]:

@@ -44,7 +44,8 @@ MAX_INBOX = 200  # notices of a page for people
 MAX_COUNTED = 10_000  # told ones that are counted for them
 MAX_LOOKED = 100  # notices that a reminder reads; the rest are counted
 _UNTOLD = (NoticeState.UNREAD, NoticeState.LEASED)
-_OPEN = (*_UNTOLD, NoticeState.PARKED)
+_PARKED = (NoticeState.PARKED,)
+_OPEN = (*_UNTOLD, *_PARKED)
 
 
 class Holding:
@@ -117,11 +118,9 @@ class Announcing:
 
     async def _leased(self, holding: Holding, limit: int) -> Sequence[Notice]:
         """Before most requests to a model there is nothing to tell: then a look is enough, and needs no task
-        of its own. A turn that was closed during the look takes nothing.
-        """
+        of its own. A turn that was closed during the look takes nothing."""
         thread = holding.thread
-        parked = [NoticeState.PARKED]
-        is_empty = not self._waking.unread(thread) and not await self._store.notices(thread, parked, 1)
+        is_empty = not self._waking.unread(thread) and not await self._store.notices(thread, _PARKED, 1)
         if is_empty or holding.id not in self._turns:
             return ()
         return await self._finish(self._lease(holding, limit), holding)
@@ -238,11 +237,8 @@ class Announcing:
         forgotten = holding.held and not holding.told and not failed
         if forgotten and holding.thread not in self._warned and len(self._warned) < MAX_WARNED:
             self._warned.add(holding.thread)
-            logger.warning(
-                "A turn of %r was left without ack(): its %d notices come again.",
-                holding.thread,
-                len(holding.held),
-            )
+            text = "A turn of %r was left without ack(): its %d notices come again."
+            logger.warning(text, holding.thread, len(holding.held))
 
     async def _give_back(self, holding: Holding, *, failed: bool) -> None:
         if not holding.held:
@@ -315,7 +311,7 @@ class Announcing:
         ended = {(task.id, task.run.number) for task in untold}  # the store may know of an ending first
         of_thread = self._record.of_thread.get(thread, {}).values()
         active = [task for task in of_thread if (task.id, task.run.number) not in ended]
-        parked = 0 if is_empty else await self._store.count_notices(thread, [NoticeState.PARKED])
+        parked = 0 if is_empty else await self._store.count_notices(thread, _PARKED)
         unlisted = self._untold(thread) - len(found) if len(found) == MAX_LOOKED else 0
         rests = self._waking.rests(thread)
         kinds = Counter(notice.kind for notice in found)

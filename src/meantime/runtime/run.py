@@ -95,6 +95,7 @@ class Runs:
         self._side = BackgroundTasks()  # short work of our own: stops, flushes
         self._closed = False
         self._requeue = requeue
+        self._on_progress, self._on_age = self._flush_soon, self._aged  # bound once, not once for each run
 
     def launch(self, assignment: Assignment) -> None:
         """Called once the task is durable and has its slot."""
@@ -118,7 +119,7 @@ class Runs:
     def new_context(self, task: Task) -> WorkContext:
         loop = asyncio.get_running_loop()
         asks = _RunReports(self, task.id, fence_of(task.run))
-        return WorkContext(task, loop, self._record.clock.now, self._flush_soon, asks, self._aged)
+        return WorkContext(task, loop, self._record.clock.now, self._on_progress, asks, self._on_age)
 
     async def notify(self, id: str, fence: tuple[int, int], text: str, number: int = 0) -> str:
         """A run that was given up tells nothing more."""

@@ -32,9 +32,11 @@ class MessageBatch:
         self._seal = seal
         self._waiting: dict[str, list[bytes]] = {}
         self._bytes = 0
-        self._is_due = False
+        self._is_due = False  # in the next step of the event loop
+        self._is_expected = False  # a little later
 
-    def add(self, recipient: str, message: bytes) -> None:
+    def add(self, recipient: str, message: bytes, *, wait: float = 0.0) -> None:
+        """`wait`: seconds that it may wait for others to travel with."""
         if self._bytes + len(message) > PIECE:
             self.flush()
         waiting = self._waiting.setdefault(recipient, [])
@@ -42,12 +44,16 @@ class MessageBatch:
         self._bytes += len(message)
         if len(waiting) >= MOST_BATCHED:
             self.flush()
+        elif wait > 0:
+            if not self._is_due and not self._is_expected:
+                self._is_expected = True
+                asyncio.get_running_loop().call_later(wait, self.flush)
         elif not self._is_due:
             self._is_due = True
             asyncio.get_running_loop().call_soon(self.flush)
 
     def flush(self) -> None:
-        self._is_due = False
+        self._is_due = self._is_expected = False
         due, self._waiting, self._bytes = self._waiting, {}, 0
         for recipient, messages in due.items():
             data = messages[0] if len(messages) == 1 else b"[" + b",".join(messages) + b"]"

@@ -16,6 +16,7 @@ from .message_parts import SenderParts
 from .owner_key import Signer
 
 logger = logging.getLogger("meantime")
+HEARD_WAIT = 0.005  # seconds: nobody waits for an acknowledgement, and several need one signature
 MOST_LOGGED = 1_000  # workers of which a refused message is logged
 
 
@@ -51,7 +52,8 @@ class OwnerPost:
         assert self.signer
 
     def tell(self, worker: str, message: say.FromOwner) -> None:
-        self.batch.add(worker, say.encode(message))
+        wait = HEARD_WAIT if isinstance(message, say.HeardMessage) else 0.0
+        self.batch.add(worker, say.encode(message), wait=wait)
 
     async def publish(self, task: Task) -> None:
         pool, _ = split_place(task.place)

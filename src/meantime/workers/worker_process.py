@@ -1,7 +1,7 @@
 """A worker: claims offers of its pool, performs them, and repeats each ending until it is acknowledged.
 
-`worker_state.py` decides; this carries out its effects. Everything that must survive is in the journal before
-it happens.
+`worker_state.py` decides; this carries out its effects. A claim is in the journal before its run begins. An
+ending is sent first, and written a moment later.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from .capabilities import advertised, has_function
 from .effects import Begin, Describe, Drop, Keep, Say, Taken, TakeUp, WorkerEffect
 from .grant_seal import WorkerSealKey
 from .journal import ClaimJournal
-from .message_batch import MessageBatch, unbatched
-from .message_parts import PartAssembly
+from .message_batch import MessageBatch
 from .output_looks import OutputLooks
+from .owner_frames import OwnerFrames
 from .owner_key import Verifier
 from .worker_run import PerformedRun
 from .worker_state import WorkerSideState
@@ -43,6 +43,7 @@ PULL_WAIT = 5.0  # seconds that one pull waits for an offer
 RELEASED_WAIT = 1.0  # seconds after offers that it cannot perform
 FULL_WAIT = 0.2  # seconds between two looks for a free slot
 LIST_EVERY, LIST_TIMES = 10, 2  # of so many messages so many list the functions: they seldom change
+ENDED_KEPT = 0.002  # seconds after an ending was sent in which it is written down
 REST = 30.0  # seconds without claims after the journal could not be written
 
 Request = say.ReadMessage | say.WatchMessage | say.SendMessage | say.EndLeftoversMessage
@@ -71,15 +72,15 @@ class Worker:
         self._carrier = carrier
         self._engine = engine
         self._journal = journal
-        self._verifier = verifier
+        self._frames = OwnerFrames(verifier)
         self._clock = clock
         self._settings = settings
         self._seal_key = WorkerSealKey()
         self._labels = settings.labels | say.SEALED
         self.state = WorkerSideState("", settings.boot)
         self.runs: dict[str, PerformedRun] = {}
-        self._parts = PartAssembly()
         self._batch = MessageBatch(lambda _, part: carrier.to_owner(part))
+        self._unkept: set[str] = set()  # claims whose ending is not in the journal yet
         self._beside = BackgroundTasks()
         self._pulling: asyncio.Task[None] | None = None
         self._alarm: Alarm | None = None
@@ -119,6 +120,7 @@ class Worker:
 
     async def close(self) -> None:
         """Commands keep running, and the next life follows them; functions end with us and are lost."""
+        self._keep_endings()
         self._closed = True
         if self._alarm is not None:
             self._alarm.cancel()
@@ -135,8 +137,10 @@ class Worker:
         self._journal.close()
 
     def _state_changed(self, state: CarrierState) -> None:
-        if not self._closed:
-            logger.info("The carrier is %s.", "connected" if state.up else f"down: {state.reason}")
+        if state.up:
+            logger.info("The carrier is connected.")
+        elif not self._closed:
+            logger.warning("The carrier is down: %s", state.reason)
 
     # -- offers
 
@@ -167,12 +171,11 @@ class Worker:
     def _offered(self, offered: Offered) -> bool:
         """Whether it was claimed. One that the owner did not sign is removed; one that this worker does not
         know, or cannot perform, is left to another."""
-        data = self._verifier.opened(offered.data)
-        offer = None if data is None else _read(data)
-        if data is None:
+        offer = self._frames.read_offer(offered.data)
+        if offer is None and not self._frames.is_signed(offered.data):
             logger.warning("An offer was removed: the owner did not sign it.")
             self._carrier.acknowledge(offered)
-        elif not isinstance(offer, say.OfferMessage) or not self._can(offer):
+        elif offer is None or not self._can(offer):
             self._carrier.release(offered)
         else:
             self._taken[offer.task, offer.fence] = offered
@@ -193,11 +196,8 @@ class Worker:
     # -- from the owner
 
     def _receive(self, frame: bytes) -> None:
-        joined = self._parts.joined(frame)
-        data = None if joined is None else self._verifier.opened(joined)
-        for message in _each(data) if data is not None else ():
-            if (said := _read(message)) is not None:
-                self._take(said)
+        for said in self._frames.read(frame):
+            self._take(said)
 
     def _take(self, said: say.FromOwner) -> None:
         match said:
@@ -285,7 +285,10 @@ class Worker:
             case Say(message):
                 self._say(message)
             case Keep(nonce, synced):
-                return self._keep(nonce, synced=synced)
+                if self.state.journal[nonce].ended is None or synced:
+                    return self._keep(nonce, synced=synced)
+                self._unkept.add(nonce)
+                self._clock.call_later(ENDED_KEPT, self._keep_endings)
             case Drop(granted):
                 self._performed(granted, again=True).forget()
                 self.runs.pop(granted.nonce, None)
@@ -317,6 +320,13 @@ class Worker:
                 return False
             logger.error("The journal could not be written: %s", problem)
         return True
+
+    def _keep_endings(self) -> None:
+        """Once they are on their way, which somebody waits for. A worker that is killed in between has lost a
+        function as if it had been killed a moment before; how a command ended is in its own files."""
+        unkept, self._unkept = self._unkept, set()
+        for nonce in unkept & self.state.journal.keys():
+            self._keep(nonce, synced=False)
 
     def _give_back(self, nonce: str, problem: Exception) -> None:
         """A run that was granted cannot be begun, because the disk is full: it is another worker's."""
@@ -379,19 +389,3 @@ class Worker:
         self._ticks += 1
         if not self._closed:
             self._alarm = self._clock.call_later(TICK, self._tick)
-
-
-def _each(data: bytes) -> list[bytes]:
-    try:
-        return unbatched(data)
-    except say.UnreadableMessage as problem:
-        logger.warning("A message of the owner was refused: %s", problem)
-        return []
-
-
-def _read(data: bytes) -> say.FromOwner | None:
-    try:
-        return say.from_owner(data)
-    except say.UnreadableMessage as problem:
-        logger.warning("A message of the owner was refused: %s", problem)
-        return None

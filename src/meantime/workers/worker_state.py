@@ -135,7 +135,7 @@ class WorkerSideState:
             return []
         self.journal[nonce] = JournalEntry(entry.granted, ended)
         self._unheard[nonce] = UnheardEnding()
-        return [Keep(nonce), Say(ended)]
+        return [Say(ended), Keep(nonce)]  # somebody waits for the one, and nobody for the other
 
     def tick(self, seconds: float) -> list[WorkerEffect]:
         effects: list[WorkerEffect] = []

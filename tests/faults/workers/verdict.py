@@ -37,6 +37,7 @@ class Ran(NamedTuple):
     worker: str
     life: str
     at: float
+    was_over: bool = False  # its ending was told before it began: its grant had waited at a frozen worker
 
     @property
     def who(self) -> str:
@@ -69,10 +70,14 @@ def judged(folder: Path, seed: int, count: int, done: Done, problems: list[str])
 
 def runs_of(facts: list[Fact]) -> dict[str, list[Ran]]:
     runs: dict[str, list[Ran]] = {}
+    told: set[str] = set()
     for fact in facts:
-        if fact.what == "ran":
+        if fact.what == "acked":
+            told.add(fact.id)
+        elif fact.what == "ran":
             attempt, worker, life, at = fact.note.split()
-            runs.setdefault(fact.id, []).append(Ran(int(attempt), worker, life, float(at)))
+            ran = Ran(int(attempt), worker, life, float(at), fact.id in told)
+            runs.setdefault(fact.id, []).append(ran)
     return runs
 
 
@@ -110,7 +115,7 @@ def _wrong(job: jobs.Job, task: Task, ran: list[Ran], output: str | None, done: 
         yield f"{where}, and its output here is {output!r}"
     for one in ran:
         later = [other for other in ran if other.attempt > one.attempt]
-        if later and not _is_gone(one.worker, one.at, done) and one.who not in done.killed:
+        if later and not _is_gone(one.worker, one, done) and one.who not in done.killed:
             yield f"{where}; attempt {one.attempt} was given up, and its worker was there: {ran}"
 
 
@@ -118,12 +123,12 @@ def _has_output(job: jobs.Job, worker: str, ran: list[Ran], output: str | None, 
     """A worker that is gone after it has said the ending may be gone for good: the ending is recorded without
     its output. A full disk has no room for it."""
     is_whole = (output or "").strip() == jobs.last_words(job)
-    return is_whole or worker in done.full or _is_gone(worker, ran[-1].at, done)
+    return is_whole or worker in done.full or _is_gone(worker, ran[-1], done)
 
 
 def _may_be_lost(job: jobs.Job, worker: str, ran: list[Ran], done: Done) -> bool:
     """A worker was away for longer than it may be, or a function ran in a life that was killed."""
-    if _is_gone(worker, ran[-1].at if ran else 0.0, done):
+    if _is_gone(worker, ran[-1] if ran else None, done):
         return True
     if job.kind == "command":
         return False
@@ -131,7 +136,9 @@ def _may_be_lost(job: jobs.Job, worker: str, ran: list[Ran], done: Done) -> bool
     return bool(lives & done.killed) if ran else any(life.split()[0] == worker for life in done.killed)
 
 
-def _is_gone(worker: str, since: float, done: Done) -> bool:
+def _is_gone(worker: str, ran: Ran | None, done: Done) -> bool:
+    """Whether the worker was away for too long while it ran; or before, if it was given up before it ran."""
+    since = 0.0 if ran is None else ran.at - done.patience if ran.was_over else ran.at
     return any(
         one.worker == worker and one.ended > since and one.ended - one.began > done.patience
         for one in done.outages

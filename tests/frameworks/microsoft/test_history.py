@@ -71,7 +71,8 @@ async def _seen(thread: str, given: list[Any], compaction: Any) -> list[list[tup
         await talk.say("first")
         asked = await talk.say("second")
         (request,) = asked.user_input_requests
-        await talk.say(Message("user", [request.to_function_approval_response(True)]))
+        answer = Message("user", [request.to_function_approval_response(True)])
+        await talk.say(answer)  # pyright: ignore[reportArgumentType]
         await talk.say("third")
     return client.seen
 

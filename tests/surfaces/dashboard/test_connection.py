@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, Request, expect
+from playwright.sync_api import Page, Request, Route, expect
 from tests.cli.person import eventually
 
 from .chromium import Tabs, needs_chromium
@@ -63,6 +63,25 @@ def test_a_killed_daemon_is_told_with_the_time_and_the_page_is_live_again_by_its
     expect(page.locator(".row", has_text="came afterwards")).to_have_count(1)
     expect(page.locator(".row")).to_have_count(3)
     expect(running.locator(".state")).to_contain_text("Running")
+
+
+@pytest.mark.slow
+def test_a_view_whose_file_did_not_come_is_asked_for_again_while_the_page_is_live(
+    person: Desk, tabs: Tabs
+) -> None:
+    task = person.hand_off("true", "look at me")
+    page = tabs.enter(person.link())
+    refused: list[str] = []
+
+    def refuse(route: Route) -> None:
+        refused.append(route.request.url)
+        route.abort() if len(refused) <= 4 else route.continue_()
+
+    page.route("**/task-page.js*", refuse)
+    page.goto(f"{person.info()['url']}/?task={task}")
+    expect(page.locator("main [role=status]")).to_contain_text("This view is being loaded")
+    expect(page.locator("h1")).to_have_text("look at me")
+    assert len(refused) > 4
 
 
 @pytest.mark.slow

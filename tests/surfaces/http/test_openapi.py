@@ -199,6 +199,9 @@ def test_what_is_written_well_is_done_and_answered_as_described(door: HttpDoor):
         assert answer.status_code in (200, 201, 204), (label, answer.text)
         if label.endswith("/turns"):
             turn = answer.json()["turn"]
+            # Its holder is a host that has not said how it is told.
+            held = operations["GET /v1/threads/{id}"].Case(path_parameters=path, headers=headers)
+            held.call_and_validate(base_url=door.url, checks=CHECKS)
 
 
 def test_the_description_has_every_route_and_no_other(door: HttpDoor):

@@ -12,7 +12,7 @@ from meantime.app.config_schema import WorkerSection
 from meantime.app.config_sources import load
 from meantime.app.daemon_log import begin, to_stderr
 from meantime.app.worker_addresses import worker_address
-from meantime.app.worker_logins import default_name, join_owner, read_given, worker_folder
+from meantime.app.worker_logins import default_name, join_owner, make_worker_folder, read_given
 from meantime.app.worker_parts import make_worker
 from meantime.daemon.home import BadHome, Home
 from meantime.kernel.errors import InvalidInput, MeantimeError
@@ -64,7 +64,7 @@ async def _live(home: Home, given: WorkerSection, join: str | None, *, no_run: b
     carrier, shell = address.carrier, given.shell or address.is_own
     worker = make_worker(
         carrier,
-        worker_folder(home, carrier.worker),
+        make_worker_folder(home, carrier.worker),
         address.owner_key,
         pool=given.pool,
         slots=given.slots,

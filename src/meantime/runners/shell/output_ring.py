@@ -85,10 +85,15 @@ def _sum_of(path: str) -> int:
 def look(base: Path) -> State | None:
     """None if the command never began, or its files are gone."""
     try:
-        with open(f"{base}{cells.STATE_FILE}", "rb", buffering=0) as file:
-            return State.of(file.read())
+        fd = os.open(f"{base}{cells.STATE_FILE}", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
+    try:
+        return State.of(os.read(fd, cells.SIZE + 1))  # a file that is longer is none
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
 
 
 class Spool:
@@ -117,11 +122,14 @@ class Spool:
             offset = piece.next
 
     def _steady(self) -> State | None:
-        """The three counters must be of one moment; while output floods in we look again."""
+        """The three counters must be of one moment; while output floods in we look again. One look is
+        enough while nothing was said on stderr: a counter that is 0 was 0 when the first was read."""
         state = look(self._base)
+        if state is None or not any(state.totals[1:]):
+            return state
         for _ in range(100):
             before, state = state, look(self._base)
-            if before is None or state is None or before.totals == state.totals:
+            if state is None or before.totals == state.totals:
                 break
         return state
 

@@ -20,7 +20,7 @@ from meantime.ports.event_loop import BackgroundTasks
 from meantime.ports.runner import Abilities, Assignment, Context, Leftovers
 from meantime.system.platform import cgroup
 
-from . import exit_report, orphan_processes, output_ring, process_limit, shim_order
+from . import exit_report, orphan_processes, output_ring, process_limit, provenance, shim_order
 from .command_paths import Places
 from .command_start import CommandStart, can_run
 from .launcher import Launcher
@@ -60,7 +60,8 @@ class ShellRunner:
         self._grace = grace
         self._inline = inline
         self._launcher = Launcher(self._open_shim_events, umask)
-        self._starting = CommandStart(self._launcher, {"grace": grace, "head": head, "ring": ring})
+        given = {"grace": grace, "head": head, "ring": ring, "boot": provenance.this_boot()}
+        self._starting = CommandStart(self._launcher, given)
         self._shim_events = ShimEventPipe()
         self._watches: dict[str, ShimWatch] = {}
         self._attending = BackgroundTasks()

@@ -14,7 +14,7 @@ from meantime.system.platform import cgroup
 from meantime.system.process_marks import unmarked
 from meantime.system.program_search import find_program
 
-from . import orphan_processes, provenance
+from . import orphan_processes
 from .exit_report import no_folder, no_program
 from .shim import cells
 
@@ -47,7 +47,6 @@ def make(assignment: Assignment, base: Path, settings: dict[str, Any]) -> dict[s
         **settings,
         "base": str(base),
         "name": base.name.encode(),
-        "boot": provenance.this_boot(),
         "program": program,
         "argv": arguments,
         "env": environment,

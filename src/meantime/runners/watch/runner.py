@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable, Iterable
-from functools import partial
+from typing import TYPE_CHECKING
 
-from meantime.kernel.errors import InvalidInput, LimitReached, MeantimeError, NotFound, Refused
+from meantime.kernel.errors import InvalidInput, LimitReached, MeantimeError
 from meantime.kernel.model import Failed, Task
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import Jsonable
@@ -16,16 +15,10 @@ from meantime.ports.clock import Alarm, Clock, age
 from meantime.ports.commands import Commands
 from meantime.ports.runner import Abilities, Assignment, Context, Leftovers
 from meantime.ports.watch_ledger import WatchLedger
-from meantime.system.platform import FolderEvents
 
-from .expressions import expression
-from .file_states import FileWatch
-from .file_threads import FileCalls, FileThreads, Hangs
-from .findings import Findings
-from .log_scan import DELETED, LogScan, LogWatch
-from .network_states import PortState, UrlState
-from .process_states import CommandState, LedgerState, ProcessState, folder_of
-from .state_watch import RunningWatch, StateWatch
+if TYPE_CHECKING:
+    from .state_watch import RunningWatch
+    from .watch_sources import WatchSources
 
 MOST = 10_000  # watches at once
 STOPPED = "until it was stopped"
@@ -40,12 +33,9 @@ class WatchRunner:
         remembers watches; otherwise they end with us, too."""
         self._clock = clock
         self._commands = commands
-        self._are_open = False
-        self._events = FolderEvents()
-        self._threads = FileThreads(clock)
+        self._sources: WatchSources | None = None
         self._lasts = lasts
         self._ledger: WatchLedger | None = None
-        self._scans: dict[tuple[str, str], LogScan] = {}
         self._running: dict[str, tuple[asyncio.Task[object], RunningWatch]] = {}
 
     def join(self, ledger: WatchLedger) -> None:
@@ -56,16 +46,14 @@ class WatchRunner:
     def open(self) -> None: ...
 
     async def close(self) -> None:
-        for scan in tuple(self._scans.values()):
-            scan.close()
-        self._events.close()
-        self._threads.close()
-        if self._are_open:
-            await self._commands.close()
+        if self._sources is not None:
+            await self._sources.close()
 
     def check(self, task: Task, assignment: Assignment) -> None:
         if assignment.foreground:
             raise InvalidInput("A watch is not waited for.", hint="Write thread.start(Watch(…)).")
+        from .expressions import expression
+
         spec = spec_of(task)
         for name, text in (("match", spec.match), ("until", spec.until)):
             if text:
@@ -76,12 +64,7 @@ class WatchRunner:
             )
 
     async def is_folder(self, path: str) -> bool:
-        calls = FileCalls(path, self._threads)
-        try:
-            return await calls.make(lambda: os.path.isdir(path))
-        except Hangs as problem:
-            calls.close(lambda: None)
-            raise Refused(str(problem), code="no_answer", hint="Start it when that answers again.") from None
+        return await self._opened().is_folder(path)
 
     def can_run(self, task: Task) -> bool:
         return True
@@ -94,8 +77,7 @@ class WatchRunner:
     async def run(self, assignment: Assignment, context: Context) -> Report:
         task, me = assignment.task, asyncio.current_task()
         assert me is not None
-        assert self._ledger is not None
-        looking = self._look(Findings(task, self._ledger, self._clock))
+        looking = self._opened().look(task)
         self._running[task.id] = (me, looking)
         deadline = self._arm(task, looking)
         try:
@@ -120,32 +102,14 @@ class WatchRunner:
         text = ending_of(looking.findings.spec, looking.findings.cursor, why)
         return Report(result=Jsonable(f"{text}\n{last}" if last else text, True))
 
-    def _look(self, findings: Findings) -> RunningWatch:
-        spec, clock = findings.spec, self._clock
-        assert self._ledger is not None
-        match spec.source:
-            case "log":
-                return _LogWatching(findings, self._scan, self._ledger)
-            case "file":
-                return FileWatch(findings, self._events, self._threads, clock)
-            case "port":
-                source = PortState(str(spec.of))
-            case "url":
-                source = UrlState(str(spec.of), spec.value)
-            case "pid":
-                source = ProcessState(spec)
-            case "command":
-                calls = FileCalls(folder_of(spec), self._threads)
-                source = CommandState(spec, self._opened_commands(), calls, clock)
-            case _:
-                source = LedgerState(spec, self._ledger)
-        return StateWatch(findings, source, clock)
+    def _opened(self) -> WatchSources:
+        """The sources are loaded with the first watch: many ledgers never have one."""
+        from .watch_sources import WatchSources
 
-    def _opened_commands(self) -> Commands:
-        if not self._are_open:
-            self._commands.open()
-            self._are_open = True
-        return self._commands
+        assert self._ledger is not None
+        if self._sources is None:
+            self._sources = WatchSources(self._ledger, self._commands, self._clock)
+        return self._sources
 
     def _arm(self, task: Task, looking: RunningWatch) -> Alarm | None:
         deadline = looking.findings.spec.deadline
@@ -156,14 +120,6 @@ class WatchRunner:
             looking.expire()
             return None
         return self._clock.call_later(left, looking.expire)
-
-    def _scan(self, id: str, stream: str) -> LogScan:
-        key = (id, stream)
-        assert self._ledger is not None
-        if key not in self._scans:
-            gone = partial(self._scans.pop, key, None)
-            self._scans[key] = LogScan(self._ledger, self._clock, id, stream, gone)
-        return self._scans[key]
 
     # -- what outlives us
 
@@ -201,46 +157,3 @@ class WatchRunner:
     async def sweep(
         self, active: Iterable[Task], known: Callable[[str], Awaitable[bool]], older_than: float
     ) -> None: ...
-
-
-class _LogWatching:
-    def __init__(self, findings: Findings, scan: Callable[[str, str], LogScan], ledger: WatchLedger) -> None:
-        self.findings = findings
-        self._watch = LogWatch(findings)
-        self._scan_of = scan
-        self._scan: LogScan | None = None
-        self._ledger = ledger
-        spec = findings.spec
-        if not (findings.is_new and spec.new and spec.began is None):
-            self._join()
-
-    def _join(self) -> None:
-        spec = self.findings.spec
-        self._scan = self._scan_of(str(spec.of), spec.stream)
-        self._scan.add(self._watch)
-
-    async def ending(self) -> tuple[str, str]:
-        if self._scan is None:  # it was delayed: what was printed before its run is not new
-            spec = self.findings.spec
-            try:
-                chunk = await self._ledger.read(str(spec.of), spec.stream, 1 << 62, 1)
-            except NotFound:
-                return DELETED, ""
-            self._watch.at = chunk.total
-            await self.findings.begin(chunk.total)
-            self._join()
-        return await asyncio.shield(self._watch.over)
-
-    def expire(self) -> None:
-        self._watch.is_due = True
-        if self._scan is not None:
-            self._scan.poke()
-
-    async def leave(self) -> None:
-        if self._scan is not None:
-            await self._watch.save()
-
-    def close(self) -> None:
-        self._watch.over.cancel()
-        if self._scan is not None:
-            self._scan.poke()

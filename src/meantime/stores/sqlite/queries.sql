@@ -433,7 +433,8 @@ SELECT seq, kind, task_id, thread, run, status, at, sum FROM events WHERE seq > 
 SELECT max(seq) FROM events;
 
 -- name: trim_events
-DELETE FROM events WHERE seq <= (SELECT max(seq) FROM events) - ?;
+DELETE FROM events WHERE seq IN
+  (SELECT seq FROM events WHERE seq <= (SELECT max(seq) FROM events) - ?1 ORDER BY seq LIMIT ?2);
 
 -- name: forgettable
 SELECT t.id, t.body FROM tasks AS t
@@ -477,8 +478,10 @@ SELECT source FROM found WHERE source IS NOT NULL
   AND EXISTS (SELECT 1 FROM notices AS n WHERE n.kind = 1 AND n.source = found.source LIMIT 1 OFFSET ?);
 
 -- name: prune_events
-DELETE FROM notices WHERE kind = 1 AND source = ?1 AND state = 'told' AND (run, seq) <=
-  (SELECT run, seq FROM notices WHERE kind = 1 AND source = ?1 ORDER BY run DESC, seq DESC LIMIT 1 OFFSET ?2);
+DELETE FROM notices WHERE (thread, number) IN (SELECT thread, number FROM notices
+  WHERE kind = 1 AND source = ?1 AND state = 'told' AND (run, seq) <=
+    (SELECT run, seq FROM notices WHERE kind = 1 AND source = ?1 ORDER BY run DESC, seq DESC LIMIT 1 OFFSET ?2)
+  LIMIT ?3);
 
 -- name: insert_schedule
 INSERT INTO schedules (id, thread, kind, state, version, occurrence, clock, due, at, tool_call, updated, body)

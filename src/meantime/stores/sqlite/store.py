@@ -41,7 +41,10 @@ from .writer import Writer
 T = TypeVar("T")
 _NEAR = 2_000  # rows that a page may pass over on the loop
 _FEW = 20_000  # rows that are counted on the loop
-_FORGET_AT_ONCE = 100  # per transaction, so that nobody waits long behind the upkeep
+_FORGET_AT_ONCE = 100  # tasks that are looked for at once
+# Deleted in one transaction, so that nobody waits long behind the upkeep: ten tasks lie on twice as many
+# pages as a start writes. Rows of the journal lie together, and so do the notices of one task.
+_TASKS_AT_ONCE, _ROWS_AT_ONCE = 10, 250
 
 
 class SqliteStore(InboxReads, RowReads, ScheduleTable):
@@ -312,24 +315,28 @@ class SqliteStore(InboxReads, RowReads, ScheduleTable):
         return self._row(SQL["last_event"])[0] or 0
 
     async def forget(self, retention: Retention, now: float) -> int:
-        await self._writer.submit(
-            inbox_transactions.changed, "trim_events", max(1, retention.journal_events), durable=False
-        )
+        await self._delete_rows("trim_events", max(1, retention.journal_events), durable=False)
         for (source,) in await self._beside(
             self._read, SQL["sources_of_many_events"], [retention.told_events]
         ):
-            await self._writer.submit(
-                inbox_transactions.changed, "prune_events", source, retention.told_events
-            )
+            await self._delete_rows("prune_events", source, retention.told_events)
         await self._forget_schedules(retention, now)
         old = (now - retention.history_seconds, retention.history_tasks, _FORGET_AT_ONCE)
         gone = 0
         while found := await self._beside(self._forgettable, old):
-            deleted = await self._delete("delete_told", found)
+            deleted = 0
+            for at in range(0, len(found), _TASKS_AT_ONCE):
+                deleted += await self._delete("delete_told", found[at : at + _TASKS_AT_ONCE])
             gone += deleted
             if not deleted:
                 break  # all of them moved on while we looked
         return gone
+
+    async def _delete_rows(self, statement: str, *args: object, durable: bool = True) -> None:
+        """In steps: a million rows in one transaction would hold up every commit for seconds."""
+        step = (inbox_transactions.changed, statement, *args, _ROWS_AT_ONCE)
+        while await self._writer.submit(*step, durable=durable) == _ROWS_AT_ONCE:
+            continue
 
     def _forgettable(self, old: tuple[float, int, int]) -> list[tuple[str, bytes]]:
         with self._readers.one() as db:

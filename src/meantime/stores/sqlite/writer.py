@@ -32,6 +32,9 @@ PATIENCE = 10.0  # seconds that a close waits for the disk
 WAL_IDLE = 4 << 20  # above this, checkpoint when nothing waits
 _SYNC_ERRORS = (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC)
 WAL_FULL = 16 << 20  # above this, checkpoint now
+WAL_AGAIN = 1 << 20  # bytes by which the WAL grows until a checkpoint is tried again that a reader hindered
+WAL_MOST = 64 << 20  # above this, a checkpoint waits for readers, and commits wait with it
+BUSY = 500  # milliseconds that a transaction waits for another program, and a close for readers
 
 
 class Write(NamedTuple):
@@ -70,6 +73,7 @@ class Writer:
         self._path = path
         self._checkpointed = checkpointed
         self._next_checkpoint: int | None = None  # in the WAL, and not in the database yet
+        self._again_over = 0  # bytes of the WAL, after a reader hindered a checkpoint
         self._mark = WalMark(path)
         self._translate = translate
         self._group = group
@@ -134,6 +138,7 @@ class Writer:
                 return  # the disk does not answer: the thread is left to the process
         else:
             self._flush()
+        self._again_over = 0
         self._checkpoint(0)
         self._cursor.close()  # after a failed write it holds a statement, which would hold the files
         self._db.close()
@@ -277,16 +282,27 @@ class Writer:
 
     def _checkpoint(self, over: int) -> None:
         try:
-            if os.stat(self._wal).st_size > over:
+            size = os.stat(self._wal).st_size
+            if size > max(over, self._again_over):
                 self._count_checkpoint()
                 with self._mark.lifted():
-                    (busy, *_) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-                if not busy and self._next_checkpoint is not None:
+                    is_empty = self._empty_wal(0 if over and size < WAL_MOST else BUSY)
+                self._again_over = 0 if is_empty else size + WAL_AGAIN
+                if is_empty and self._next_checkpoint is not None:
                     self._checkpointed(self._next_checkpoint)
                     self._next_checkpoint = None
         except (OSError, sqlite3.Error) as problem:
             if is_failed_sync(problem):  # else the WAL stays, and the next one tries again
                 self.failed_sync = self._unwritten = True
+
+    def _empty_wal(self, patience: int) -> bool:
+        """False if a reader hinders it. While we wait for one, every commit would wait with us."""
+        self._db.execute(f"PRAGMA busy_timeout={patience}")
+        try:
+            (busy, *_) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        finally:
+            self._db.execute(f"PRAGMA busy_timeout={BUSY}")
+        return not busy
 
     def _count_checkpoint(self) -> None:
         """A full disk, for which there is no room in the WAL, needs the checkpoint all the same."""
@@ -308,7 +324,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 def connect(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(
-        path, isolation_level=None, check_same_thread=False, cached_statements=256, timeout=0.5
+        path, isolation_level=None, check_same_thread=False, cached_statements=256, timeout=BUSY / 1000
     )
     db.text_factory = lenient_text
     db.execute("PRAGMA journal_mode=WAL")

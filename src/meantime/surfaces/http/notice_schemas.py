@@ -81,8 +81,7 @@ class ThreadHost(Answer):
 
     name: str
     delivery: Annotated[
-        str | None,
-        one_of("A", "B", "C"),
+        Annotated[str, one_of("A", "B", "C")] | None,
         described("Its delivery class: A and B are told exactly once, C at least once; null if unknown."),
     ]
     connected: bool

@@ -76,6 +76,7 @@ class HostSession:
         self._count = 0
         repeats = RepeatedRequests(hello.repeats)
         self.server = HeldServer(shared.servers, hello.order, self, hello.initialize, repeats, self._our_own)
+        self.on_login = self.server.authorize  # the token of the wrap's own file has changed
         self.server_requests = ServerRequests(self.server, self._tell, self._next)
         self.host_left = False
         self._beside = BackgroundTasks()
@@ -107,10 +108,6 @@ class HostSession:
     def _our_own(self, method: str) -> int:
         """The number of a request that no host has made."""
         return self._new(NOTHING, method).number
-
-    def on_login(self, authorization: str) -> None:
-        """The token of the wrap's own file has changed."""
-        self.server.authorize(authorization)
 
     # -- from the host
 

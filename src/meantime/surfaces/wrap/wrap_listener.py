@@ -8,6 +8,7 @@ import logging
 import os
 import select
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,12 +21,16 @@ from meantime.ports.wrapped_server import WrapOrder
 from meantime.surfaces.unix_socket import UnixSocket, bind_unix
 from meantime.system.line_splitter import LineSplitter, LineTooLong
 
-from .host_session import HostSession
-from .joined_sessions import JoinedSessions
 from .wrap_hello import WrapHello, WrapParts
 
 if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from meantime.surfaces.http.wrap_endpoint import WrapRequest
+
+    from .host_session import HostSession
     from .http_hosts import HttpHosts
+    from .joined_sessions import JoinedSessions
 
 LOG = logging.getLogger("meantime.wrap")
 MOST_WRAPS = 500
@@ -64,14 +69,20 @@ class WrapListener:
         self._links.discard(link)
 
     def begin(self, hello: WrapHello, link: HostLink) -> HostSession | JoinedSessions:
+        from .host_session import HostSession  # few daemons have a wrap: loaded with the first
+        from .joined_sessions import JoinedSessions
+
         kind = JoinedSessions if hello.prefix else HostSession
         session = kind(self._shared, replace(hello, order=_native(hello.order)), link.send)
         self._keep(session)
         return session
 
-    def http_hosts(self) -> HttpHosts:
+    def http_hosts(self) -> LateHttpHosts:
         """Hosts over HTTP, which end with those of the socket."""
-        from .http_hosts import HttpHosts  # a daemon without an HTTP server has no package for it
+        return LateHttpHosts(self._begin_http)
+
+    def _begin_http(self) -> HttpHosts:
+        from .http_hosts import HttpHosts
 
         return HttpHosts(self._shared, self._keep)
 
@@ -93,6 +104,23 @@ class WrapListener:
         for link in list(self._links):
             link.abort()
         await asyncio.gather(*(session.close() for session in sessions))
+
+
+class LateHttpHosts:
+    """Hosts over HTTP. Their part of the program is loaded with the first of them."""
+
+    def __init__(self, begin: Callable[[], HttpHosts]) -> None:
+        self._begin = begin
+        self._hosts: HttpHosts | None = None
+
+    async def handle(self, asked: WrapRequest, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._hosts is None:
+            self._hosts = self._begin()
+        await self._hosts.handle(asked, scope, receive, send)
+
+    def close(self) -> None:
+        if self._hosts is not None:
+            self._hosts.close()
 
 
 class HostLink(asyncio.Protocol):

@@ -30,9 +30,11 @@ const REST = [
   () => import("./workers/workers-page.js"),
 ];
 
-/** Views that could not be loaded are asked for again when the page is live the next time. */
-const loadRest = () => Promise.allSettled(REST.map((view) => view()));
+/** @returns {Promise<boolean>} whether all of them are there */
+const loadRest = async () => (await Promise.allSettled(REST.map((view) => view()))).every((one) => one.status === "fulfilled");
 
+const TRIES = 5; // to load them, until the page is live the next time
+const PAUSE = 1_000; // ms before the second try; twice as long before each further one
 const PATIENCE = 1_000; // ms: a page that has its rows by then is laid out once, with them
 
 class App extends PageElement {
@@ -68,7 +70,7 @@ class App extends PageElement {
     goTo(fragment.go);
     if (access.question) go({ answer: access.question }, true);
     this.opened = true;
-    if (place.task || place.thread || place.answer || place.workers) loadRest();
+    if (place.task || place.thread || place.answer || place.workers) this.loadViews();
     watchAttention(() => stream?.leads ?? false);
   }
 
@@ -78,8 +80,15 @@ class App extends PageElement {
   }
 
   onStatus() {
-    if (store.status.state === "live") whenIdle(() => loadRest().then(() => this.requestUpdate()));
+    if (store.status.state === "live") whenIdle(() => this.loadViews());
     this.setClock();
+  }
+
+  /** A request may fail while the page is live: a busy daemon closes connections. @param {number} tried */
+  async loadViews(tried = 1) {
+    const isWhole = await loadRest();
+    this.requestUpdate();
+    if (!isWhole && tried < TRIES && store.status.state === "live") setTimeout(() => this.loadViews(tried + 1), PAUSE * 2 ** (tried - 1));
   }
 
   setClock() {
@@ -154,8 +163,11 @@ class App extends PageElement {
 
   pageView() {
     const name = place.answer ? "mt-answer-page" : place.task ? "mt-task-page" : place.thread ? "mt-thread-page" : place.workers ? "mt-workers-page" : "";
-    if (name && !customElements.get(name) && store.status.state === "disconnected")
-      return html`<main id="page" class="page-note" tabindex="-1"><p role="status">This view comes with the connection.</p></main>`;
+    const isAway = store.status.state === "disconnected";
+    if (name && !customElements.get(name) && (isAway || this.isLate)) {
+      const note = isAway ? "This view comes with the connection." : "This view is being loaded. If it does not come, reload the page.";
+      return html`<main id="page" class="page-note" tabindex="-1"><p role="status">${note}</p></main>`;
+    }
     if (place.answer) return html`<mt-answer-page data-page .task=${place.answer}></mt-answer-page>`;
     if (place.task) return html`<mt-task-page data-page .task=${place.task} .tab=${place.tab}></mt-task-page>`;
     if (place.thread) return html`<mt-thread-page data-page .thread=${place.thread} .tab=${place.tab}></mt-thread-page>`;

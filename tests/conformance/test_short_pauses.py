@@ -1,0 +1,143 @@
+"""Nobody waits long behind the upkeep of a ledger: it deletes in steps, and waits for no reader."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from meantime import Call, Meantime, Settings, current
+from meantime.kernel.event_notices import NoticeRate
+from meantime.kernel.limits import Retention
+from meantime.stores.sqlite import inbox_transactions, store, writer
+from runtimes import runtime_of
+
+pytestmark = pytest.mark.anyio
+STEP = 4
+
+
+def database_of(mt: Meantime) -> sqlite3.Connection:
+    ledger = runtime_of(mt).store
+    assert isinstance(ledger, store.SqliteStore)
+    return ledger._writer._db
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Each statement of the upkeep, with the number of rows that it has changed in one transaction."""
+    made: list[tuple[str, int]] = []
+    really = inbox_transactions.changed
+
+    def changed(cursor: sqlite3.Cursor, name: str, *args: object) -> int:
+        made.append((name, really(cursor, name, *args)))
+        return made[-1][1]
+
+    monkeypatch.setattr(inbox_transactions, "changed", changed)
+    monkeypatch.setattr(store, "_ROWS_AT_ONCE", STEP)
+    return made
+
+
+async def test_the_journal_is_trimmed_in_steps(tmp_path: Path, steps: list[tuple[str, int]]):
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        for _ in range(10):
+            await (await mt.thread("a").start(Call(int, "1"))).wait()
+        ledger = runtime_of(mt).store
+        last = await ledger.last_event()
+        await ledger.forget(Retention(journal_events=3), 0.0)
+        assert [event.seq for event in await ledger.events(0, 100)] == [last - 2, last - 1, last]
+    trimmed = [count for name, count in steps if name == "trim_events"]
+    assert sum(trimmed) == last - 3
+    assert max(trimmed) == STEP
+
+
+async def test_old_tasks_are_deleted_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    deleted: list[list[str]] = []
+    really = store.delete_tasks
+
+    def delete_tasks(cursor: sqlite3.Cursor, *args: Any) -> list[str]:
+        deleted.append(really(cursor, *args))
+        return deleted[-1]
+
+    monkeypatch.setattr(store, "delete_tasks", delete_tasks)
+    monkeypatch.setattr(store, "_TASKS_AT_ONCE", STEP)
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        for _ in range(10):
+            await (await mt.thread("a").start(Call(int, "1"), notify=False)).wait()
+        assert await runtime_of(mt).store.forget(Retention(history_tasks=1), 0.0) == 9
+        assert len(await mt.list("all")) == 1
+    assert [len(ids) for ids in deleted] == [STEP, STEP, 1]
+
+
+async def test_told_events_of_a_task_are_pruned_in_steps(tmp_path: Path, steps: list[tuple[str, int]]):
+    leave = asyncio.Event()
+
+    async def talk() -> None:
+        for number in range(11):
+            await current().notify(f"number {number}")
+        await leave.wait()
+
+    often = NoticeRate(seconds=0.0, per_minute=1_000)
+    async with Meantime.open(tmp_path / "work.db", settings=Settings(notices=often)) as mt:
+        thread = mt.thread("a")
+        handle = await thread.start(Call(talk))
+        told: list[Any] = []
+        async with asyncio.timeout(60):
+            async for _ in thread.wakeups():
+                async with thread.turn(limit=100) as turn:
+                    told += turn.notices
+                    await turn.ack()
+                if len(told) == 11:
+                    break
+        await runtime_of(mt).store.forget(Retention(told_events=2), 0.0)
+        kept = await mt.notices("told", thread="a")
+        assert [notice.id for notice in kept] == [notice.id for notice in told[-2:]]
+        leave.set()
+        await handle.wait()
+    pruned = [count for name, count in steps if name == "prune_events"]
+    assert sum(pruned) == 9
+    assert max(pruned) == STEP
+
+
+@pytest.mark.parametrize("durability", ["full", "fast"])
+async def test_commits_do_not_wait_for_a_reader_that_hinders_a_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durability: str
+):
+    """They would wait for as long as a transaction may wait. A checkpoint can be tried again."""
+    monkeypatch.setattr(writer, "WAL_IDLE", 1)
+    monkeypatch.setattr(writer, "WAL_FULL", 1)
+    path = tmp_path / "work.db"
+    statements: list[str] = []
+    async with Meantime.open(path, durability=durability) as mt:
+        thread = mt.thread("a")
+        await (await thread.start(Call(int, "1"))).wait()
+        reader = sqlite3.connect(path, isolation_level=None)
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM tasks").fetchone()
+        database_of(mt).set_trace_callback(statements.append)
+        for _ in range(3):
+            await (await thread.start(Call(int, "1"))).wait()
+        waits = [one for one in statements if one.startswith(("PRAGMA busy_timeout", "PRAGMA wal_check"))]
+        assert waits == [
+            "PRAGMA busy_timeout=0",
+            "PRAGMA wal_checkpoint(TRUNCATE)",
+            f"PRAGMA busy_timeout={writer.BUSY}",
+        ]
+        assert Path(f"{path}-wal").stat().st_size > 0
+        reader.close()
+    assert not Path(f"{path}-wal").exists()
+
+
+async def test_a_wal_that_grows_too_long_is_emptied_even_if_that_takes_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(writer, "WAL_IDLE", 1)
+    monkeypatch.setattr(writer, "WAL_MOST", 2)
+    statements: list[str] = []
+    async with Meantime.open(tmp_path / "work.db") as mt:
+        database_of(mt).set_trace_callback(statements.append)
+        await (await mt.thread("a").start(Call(int, "1"))).wait()
+    assert "PRAGMA busy_timeout=0" not in statements
+    assert f"PRAGMA busy_timeout={writer.BUSY}" in statements
