@@ -29,7 +29,7 @@ def elicitations(requests: object) -> dict[str, dict[str, Any]] | None:
 
 
 def question_id(name: str) -> str:
-    """Of a name in `inputRequests`: it is the same question if it is asked again after a restart."""
+    """The id of the question with this name in `inputRequests`: after a restart it is the same question."""
     return clean(name)[:MOST_ID]
 
 

@@ -18,7 +18,7 @@ class RemoteInput:
     def __init__(self, context: Context, stir: Callable[[], None]) -> None:
         self._context = context
         self._stir = stir
-        self._asking = BackgroundTasks()
+        self.asking = BackgroundTasks()  # closed, they leave their questions to the next owner
         self._known: dict[str, str] = {}  # the ids of our questions, by the server's names
         self._open: set[str] = set()
         self.answers: dict[str, Any] = {}  # that the server does not have yet
@@ -33,15 +33,11 @@ class RemoteInput:
             if name not in self._known:
                 self._known[name] = question_id(name)
                 self._open.add(name)
-                self._asking.start(self._ask(name, params))
+                self.asking.start(self._ask(name, params))
         return True
 
     def sent(self) -> None:
         self.answers = {}
-
-    async def close(self) -> None:
-        """The questions stay open: the next owner asks them again."""
-        await self._asking.close()
 
     async def _ask(self, name: str, params: dict[str, Any]) -> None:
         try:
@@ -61,7 +57,7 @@ class RemoteInput:
 
 
 def _wanted(state: Mapping[str, Any]) -> dict[str, dict[str, Any]] | None:
-    """The params of what is asked, by name; None where it is not for a person, or nothing is said of it."""
+    """The params of what is asked, by name; None where it is not for a person, or is not said."""
     if state.get("status") != "input_required":
         return {}
     return elicitations(state.get("inputRequests")) or None

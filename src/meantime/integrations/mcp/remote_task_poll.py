@@ -68,7 +68,7 @@ class RemoteTaskPoll:
             await self._cancel()
             raise
         finally:
-            await self._input.close()
+            await self._input.asking.close()
             self._left.set()
 
     async def leave(self) -> None:

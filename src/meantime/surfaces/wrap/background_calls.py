@@ -254,7 +254,7 @@ class BackgroundCalls:
         return self._shared.servers.report_of(result, error, name)
 
     async def _whole_answer(self, call: OpenToolCall, context: Context) -> RawMessage | str:
-        """Of the server, which is called again with the input that it asks for."""
+        """The server's answer. A server that asks for input is called again with it."""
         assert call.reply is not None
         said = await asyncio.shield(call.reply)
         for _ in range(MOST_ROUNDS):
