@@ -222,8 +222,9 @@ def test_a_question_goes_on_to_the_next_task_where_one_ends_without_an_answer(
 def test_a_question_that_the_server_takes_back_is_not_open_any_more(
     served: Place, wrapped: Wrapped, peer: Peer
 ):
-    host = wrapped(threshold=0)
+    host = wrapped()
     task = task_of(host.call("takes_back"))
+    (peer.folder / "ask").touch()
     eventually(lambda: waiting(served, task), "it asks")
     (peer.folder / "enough").touch()
     eventually(lambda: served.ask("GET", f"/v1/tasks/{task}")["state"] == "running", "it goes on")

@@ -308,8 +308,8 @@ class BackgroundCalls:
 
     def asks(self, message: RawMessage) -> bool:
         """Whether a background call asks this: then its task waits for the answer. While a call of the host
-        is open the host is asked, as it always was."""
-        if not self._running or self._session.has_open_call:
+        is open the host is asked, as it always was, unless it is gone and the call is about to be a task."""
+        if not self._running or (self._session.has_open_call and not self._session.host_left):
             return False
         params: Any = value(message.params)
         asked = cast("dict[str, Any]", params) if isinstance(params, dict) else {}

@@ -188,6 +188,7 @@ def do_elicits(id: Any, given: dict[str, Any], token: Any) -> Any:
 
 def do_takes_back(id: Any, given: dict[str, Any], token: Any) -> Any:
     """Asks its client's person, and goes on without an answer."""
+    wait_for("ask")
     params = {"message": "Which colour?", "requestedSchema": {"type": "object", "properties": {}}}
     write({"id": f"from-{id}", "method": "elicitation/create", "params": params})
     wait_for("enough")
