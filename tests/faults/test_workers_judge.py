@@ -6,7 +6,7 @@ import pytest
 
 from .judge import Fact
 from .workers.jobs import Job
-from .workers.verdict import Done, Outage, Ran, _may_be_lost, runs_of
+from .workers.verdict import Done, Outage, Ran, _may_be_lost, _was_given_up, runs_of
 
 PATIENCE = 20.0
 DONE = Done(killed={"w1 2"}, outages=[Outage("w2", 100.0, 129.0)], patience=PATIENCE, full=set())
@@ -36,3 +36,10 @@ def test_a_command_is_lost_with_a_worker_that_was_frozen_for_too_long(
 def test_a_command_survives_the_kill_of_its_worker():
     assert not _may_be_lost(COMMAND, "w1", [Ran(1, "w1", "2", 99.0)], DONE)
     assert _may_be_lost(PLAIN, "w1", [Ran(1, "w1", "2", 99.0)], DONE)
+
+
+def test_an_idempotent_function_is_lost_only_with_three_workers_that_were_killed_or_away():
+    runs = [Ran(1, "w1", "2", 90.0), Ran(2, "w2", "5", 99.0), Ran(3, "w1", "2", 140.0)]
+    assert _was_given_up(3, runs, DONE)
+    assert not _was_given_up(2, runs[:2], DONE)
+    assert not _was_given_up(3, [*runs[:2], Ran(3, "w1", "3", 140.0)], DONE)  # nothing happened to this life

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from meantime import Meantime, Task
+from meantime.runtime.run import MOST_LOSSES
 
 from ..judge import Fact, Told, Verdict, judge, read_facts
 from ..served import Line, misnumbered
@@ -105,7 +106,8 @@ def _wrong(job: jobs.Job, task: Task, ran: list[Ran], output: str | None, done: 
     status = str(task.status)
     worker = task.run.claim.worker if task.run.claim is not None else ""
     where = f"{job.id} ({job.kind}, at {worker}, attempt {task.run.attempt}) is {status}: {task.outcome}"
-    if status not in ("completed", "lost") or (job.kind == "idempotent" and status == "lost"):
+    runs_again = job.kind == "idempotent" and not _was_given_up(task.run.losses + 1, ran, done)
+    if status not in ("completed", "lost") or (runs_again and status == "lost"):
         yield where
     elif status == "lost" and not _may_be_lost(job, worker, ran, done):
         yield f"{where}; nothing had happened to its worker that explains it: {ran}"
@@ -115,8 +117,18 @@ def _wrong(job: jobs.Job, task: Task, ran: list[Ran], output: str | None, done: 
         yield f"{where}, and its output here is {output!r}"
     for one in ran:
         later = [other for other in ran if other.attempt > one.attempt]
-        if later and not _is_gone(one.worker, one, done) and one.who not in done.killed:
+        if later and not _ended_with_its_worker(one, done):
             yield f"{where}; attempt {one.attempt} was given up, and its worker was there: {ran}"
+
+
+def _was_given_up(losses: int, ran: list[Ran], done: Done) -> bool:
+    """A task that has lost three workers is not run again, as it may be what ends them. Here chance does it,
+    once in some ten thousand tasks: each attempt ended with a fault of ours."""
+    return losses >= MOST_LOSSES and all(_ended_with_its_worker(one, done) for one in ran)
+
+
+def _ended_with_its_worker(ran: Ran, done: Done) -> bool:
+    return ran.who in done.killed or _is_gone(ran.worker, ran, done)
 
 
 def _has_output(job: jobs.Job, worker: str, ran: list[Ran], output: str | None, done: Done) -> bool:
