@@ -78,6 +78,38 @@ async def test_a_folder_without_such_an_entry_is_not_told(thread: Thread, tmp_pa
     assert await told(thread, watch.id, 1) == [("ending", f"matched once\n{folder}/ changed\n+ new.log")]
 
 
+async def test_an_entry_of_a_folder_ends_its_watch_by_its_name(thread: Thread, tmp_path: Path):
+    """Whether it is one of those that are told or not; the name of the folder itself ends nothing."""
+    folder = tmp_path / "done"
+    watch = await thread.start(Watch(file=f"{folder}/", match=r"\.log$", until="^done", every=0.1))
+    await first_look(thread, watch.id)
+    folder.mkdir()
+    (folder / "a.log").touch()
+    assert await told(thread, watch.id, 1) == [("event", f"{folder}/ appeared\n+ a.log")]
+    (folder / "done.txt").touch()
+    expected = f"matched once until ^done\n{folder}/ changed\n+ done.txt"
+    assert await told(thread, watch.id, 1) == [("ending", expected)]
+
+
+@pytest.mark.parametrize(("match", "words"), [("", "found"), ("txt", "nothing matched until")])
+async def test_an_entry_that_is_there_already_ends_a_watch_unless_it_must_be_new(
+    thread: Thread, tmp_path: Path, match: str, words: str
+):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "a.done").touch()
+    at_once = await thread.start(Watch(file=folder, match=match, until=r"\.done$"))
+    expected = f"{words} \\.done$\n{folder} already has\n+ a.done"
+    assert await told(thread, at_once.id, 1) == [("ending", expected)]
+    later = await thread.start(Watch(file=folder, match=match, until=r"\.done$", new=True, every=0.1))
+    await first_look(thread, later.id)
+    (folder / "a.done").write_text("again")
+    (folder / "b.done").touch()
+    kind, text = (await told(thread, later.id, 1))[-1]
+    assert kind == "ending"
+    assert text.startswith(f"{words} \\.done$\n{folder} changed\n+ b.done")
+
+
 @pytest.mark.usefixtures("events")
 async def test_new_lines_of_a_file_are_searched_over_a_cut_and_a_replacement(thread: Thread, tmp_path: Path):
     log = tmp_path / "app.log"
