@@ -13,7 +13,7 @@ import pytest
 from meantime import InvalidInput, LedgerError, Meantime, NoticeRate, Settings, Thread, Watch
 from meantime.kernel.event_notices import Events
 from meantime.kernel.model import Json, Task
-from meantime.runners.watch import followed_file
+from meantime.runners.watch import file_states, followed_file
 from meantime.runtime.watched_work import WatchedWork
 from meantime.system.platform import FolderEvents
 
@@ -108,6 +108,22 @@ async def test_an_entry_that_is_there_already_ends_a_watch_unless_it_must_be_new
     kind, text = (await told(thread, later.id, 1))[-1]
     assert kind == "ending"
     assert text.startswith(f"{words} \\.done$\n{folder} changed\n+ b.done")
+
+
+async def test_one_entry_more_than_very_many_ends_a_watch(
+    thread: Thread, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(file_states, "MOST_ENTRIES", 5)
+    folder = tmp_path / "out"
+    folder.mkdir()
+    for number in range(10):
+        (folder / f"{number}.done").touch()
+    watch = await thread.start(Watch(file=folder, match="txt", until=r"\.done$", new=True, every=0.1))
+    await first_look(thread, watch.id)
+    (folder / "a.txt").touch()
+    assert await told(thread, watch.id, 1) == [("event", f"{folder} changed\n+ a.txt")]
+    (folder / "new.done").touch()
+    assert (await told(thread, watch.id, 1))[-1][0] == "ending"
 
 
 @pytest.mark.usefixtures("events")

@@ -138,13 +138,17 @@ class FileState:
             text = _difference(self._path, before, state)
         return Look(state, text, wanted=self._is_wanted(was, state), ends=bool(last))
 
-    def _ending(self, was: dict[str, Any] | None, entries: Iterable[str]) -> tuple[list[str], list[str]]:
-        """The entries that would end the watch, and are there since its beginning; and those that end it."""
+    def _ending(self, was: dict[str, Any] | None, entries: Iterable[str]) -> tuple[list[Json], list[str]]:
+        """The entries that would end the watch, and are there since its beginning; and those that end it.
+        Very many at the beginning are only counted: one more ends it."""
         fitting = [name for name in entries if self._names.ends(_plain(name))]
         if was is None and self._names.new:
-            return sorted(map(_plain, fitting)), []
-        old = (was or {}).get("/", ())[2:]
-        return [*old], [name for name in fitting if _plain(name) not in old]
+            many = len(fitting) > MOST_ENTRIES
+            return [len(fitting)] if many else [_plain(name) for name in fitting], []
+        old: list[Json] = (was or {}).get("/", [])[2:]
+        if old and isinstance(most := old[0], int):
+            return old, fitting[: max(0, len(fitting) - most)]
+        return old, [name for name in fitting if _plain(name) not in old]
 
     def _is_wanted(self, was: Json, now: Json) -> bool | None:
         """Whether an entry that counts by its name is new, other or gone; None where every change counts."""
