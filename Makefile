@@ -22,12 +22,10 @@ test-all: $(VENV)/.tested .agents/.all .foreign/.ready .servers/.ready .sdk/.rea
 	$(RUN) -m pytest -q -n 3 --dist loadgroup
 
 # Commands, runtime, daemon, command line and agents with the POSIX path, on a Linux that refuses what only Linux
-# has; then the hostile process trees, which are counted and do not fail it. `make posix TESTS=tests/shell` runs
-# only these.
-POSIX := tests/system tests/shell tests/runtime tests/daemon tests/cli tests/agents
+# has; then the hostile process trees, which are counted and do not fail it. The table is in
+# docs/reference/tested-versions.md. `make posix TESTS=tests/shell` runs only these.
 posix: $(VENV)/.tested
-	$(RUN) -m pytest -q -n 3 --dist loadgroup --platform=posix -m "not slow" $(or $(TESTS),$(POSIX))
-	$(if $(TESTS),,MEANTIME_PLATFORM=posix $(RUN) -m tests.posix_mode.tree_figures cancel)
+	$(RUN) tools/run_posix_suites.py $(TESTS)
 
 check: $(VENV)/.tested .typescript/.ready
 	$(VENV)/bin/ruff check .

@@ -19,7 +19,8 @@ from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
+from counted_tests import ROOT, counted
+
 FOLDER = ROOT / ".matrix"
 RESULTS = ROOT / "docs" / "reference" / "python-versions.json"
 PAGE = ROOT / "docs" / "reference" / "tested-versions.md"
@@ -30,7 +31,6 @@ CORE = (
     "client", "shell", "app", "daemon",
 )  # fmt: skip
 NEWER_DEBIAN = "forky"  # has the Python that the machine's own Debian does not have
-LONGEST = 3600.0  # seconds for the tests of one version
 
 
 class Interpreter(NamedTuple):
@@ -56,23 +56,10 @@ def tested(version: str) -> dict[str, object]:
         return {"missing": "not on this machine, and mmdebstrap could not bring it"}
     python = _environment(version, found)
     exact = _said([*python, "-c", "import platform; print(platform.python_version())"]).strip()
-    log = FOLDER / f"{version}.log"
-    with log.open("wb") as out:
-        subprocess.run(
-            [*python, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", "-m", "not slow",
-             "-p", "no:cacheprovider", *(f"tests/{name}" for name in CORE)],
-            cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, timeout=LONGEST,
-            check=False,
-        )  # fmt: skip
-    counts = dict.fromkeys(("passed", "failed", "skipped", "error"), 0)
-    last = log.read_text("utf-8", "replace").strip().splitlines()[-1:] or [""]
-    for number, word in re.findall(r"(\d+) (passed|failed|skipped|error)", last[0]):
-        counts[word] = int(number)
-    if not counts["passed"]:
-        raise SystemExit(f"Nothing ran. Look into {log}.")
+    ran = counted(python, [f"tests/{name}" for name in CORE], FOLDER / f"{version}.log")
     return {
-        "version": exact, "from": found.source, "passed": counts["passed"],
-        "failed": counts["failed"] + counts["error"], "skipped": counts["skipped"],
+        "version": exact, "from": found.source, "passed": ran.passed, "alone": ran.alone,
+        "failed": ran.failed, "skipped": ran.skipped, "reasons": ran.reasons,
         "date": date.today().isoformat(),
     }  # fmt: skip
 
@@ -184,12 +171,14 @@ def _said(command: list[str]) -> str:
 
 
 def table(known: dict[str, dict[str, object]]) -> str:
-    lines = ["| Python | from | passed | failed | skipped | on |", "|---|---|---|---|---|---|"]
+    head = ("Python", "from", "passed", "of these, alone", "failed", "skipped", "on")
+    lines = [f"| {' | '.join(head)} |", "|" + len(head) * "---|"]
     for version, row in sorted(known.items()):
         if "missing" in row:
-            lines.append(f"| {version} | {row['missing']} | | | | |")
+            lines.append(f"| {version} | {row['missing']} | | | | | |")
         else:
-            cells = (row[key] for key in ("version", "from", "passed", "failed", "skipped", "date"))
+            keys = ("version", "from", "passed", "alone", "failed", "skipped", "date")
+            cells = (row.get(key, "") for key in keys)
             lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"
 

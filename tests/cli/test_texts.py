@@ -142,6 +142,16 @@ def test_the_inbox_says_how_late_a_reminder_came(late: float, said: list[str]):
     assert [part for part in inbox._parts(notice, "") if part] == ["alarm", "look at it", *said]
 
 
+def test_the_inbox_names_what_a_notice_of_several_lines_is_about():
+    notice = {"task": None, "kind": "event", "text": "/var/log changed\n+ a.log\n- b.log\n", "events": 1}
+    assert inbox._parts(notice, "")[2] == "/var/log changed  + a.log  - b.log"
+    notice["text"] = "  before\n> ERROR: no database\n  behind"
+    assert inbox._parts(notice, "")[2] == "ERROR: no database"
+    ended = task("completed")
+    notice |= {"task": ended, "kind": "ending", "text": "nothing matched until the deadline"}
+    assert inbox._parts(notice, "")[2] == "nothing matched until the deadline"
+
+
 def test_words_of_a_command_line_are_one_search_in_the_daemons_grammar():
     words = ["status:failed", "agent:my agent", "fix the bug", "http://x"]
     assert task_search.query(words) == 'status:failed agent:"my agent" "fix the bug" http://x'

@@ -50,7 +50,7 @@ def test_a_slash_says_that_a_folder_is_waited_for(person: Person):
 def test_a_line_of_output_is_waited_for_by_until_alone(person: Person):
     id = person.start("-n", "server", "--", "sh", "-c", "echo starting; echo ready on 8080; exec sleep 600")
     said = person("watch", id, "--until", "ready").out
-    assert said.endswith(" (log server)\n")
+    assert said.endswith(" (log server until ready)\n")
     watch = said.split()[1]
     assert person("wait", "-q", "-t", "30s", watch).code == 0
     assert person("result", watch).out == "found ready\nready on 8080\n"

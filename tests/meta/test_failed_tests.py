@@ -1,4 +1,4 @@
-"""The tests that CI runs once more: those that have failed, by the names that pytest knows."""
+"""The tests that are run once more: those that have failed, by the names that pytest knows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import counted_tests
 import failed_tests
 import pytest
 
@@ -36,6 +37,37 @@ def test_failed_tests_are_named_as_pytest_knows_them(tmp_path: Path):
     )
     assert "2 failed" in done.stdout
     assert "passed" not in done.stdout
+
+
+FAILING = """
+import os, pytest
+
+def test_passes(): pass
+
+def test_fails_once():
+    if not os.path.exists("seen"):
+        open("seen", "x").close()
+        raise AssertionError
+
+def test_fails(): raise AssertionError
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_skipped(number): pytest.skip("no browser: none was found")
+"""
+
+
+def test_a_table_counts_as_failed_what_fails_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "test_it.py").write_text(FAILING)
+    monkeypatch.setattr(counted_tests, "ROOT", tmp_path)
+    options = ("-c", "/dev/null", "--rootdir", ".")
+    found = counted_tests.counted([sys.executable], ["test_it.py"], tmp_path / "log", *options)
+    assert found == (2, 1, 1, 2, {"no browser: none was found": 2})
+
+
+def test_a_run_that_broke_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(counted_tests, "ROOT", tmp_path)
+    with pytest.raises(SystemExit, match="Look into"):
+        counted_tests.counted([sys.executable], ["test_none.py"], tmp_path / "log", "-c", "/dev/null")
 
 
 @pytest.mark.parametrize("count", [0, failed_tests.MOST + 1])

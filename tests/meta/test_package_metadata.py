@@ -73,6 +73,23 @@ def test_the_classifiers_name_each_python_whose_tests_passed_and_no_other(metada
     assert claimed == passed
 
 
+def test_the_tables_of_tested_versions_are_those_of_the_last_runs():
+    import run_posix_suites
+    import run_python_matrix
+
+    for tool in (run_python_matrix, run_posix_suites):
+        rows, page = json.loads(tool.RESULTS.read_text()), tool.PAGE.read_text()
+        assert page == tool.with_table(page, rows), tool.__name__
+
+
+def test_each_suite_of_the_posix_path_has_passed():
+    import run_posix_suites as tool
+
+    rows = json.loads(tool.RESULTS.read_text())
+    assert tuple(rows) == (*tool.SUITES, tool.TREES)
+    assert [suite for suite in tool.SUITES if rows[suite]["failed"] or not rows[suite]["passed"]] == []
+
+
 @pytest.mark.slow
 def test_one_wheel_is_for_every_system_and_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """No compiled part is in it, nor is one built where it is installed."""

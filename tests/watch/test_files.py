@@ -13,7 +13,7 @@ import pytest
 from meantime import InvalidInput, LedgerError, Meantime, NoticeRate, Settings, Thread, Watch
 from meantime.kernel.event_notices import Events
 from meantime.kernel.model import Json, Task
-from meantime.runners.watch import followed_file
+from meantime.runners.watch import file_states, followed_file
 from meantime.runtime.watched_work import WatchedWork
 from meantime.system.platform import FolderEvents
 
@@ -76,6 +76,54 @@ async def test_a_folder_without_such_an_entry_is_not_told(thread: Thread, tmp_pa
     (folder / "other.txt").touch()
     (folder / "new.log").touch()
     assert await told(thread, watch.id, 1) == [("ending", f"matched once\n{folder}/ changed\n+ new.log")]
+
+
+async def test_an_entry_of_a_folder_ends_its_watch_by_its_name(thread: Thread, tmp_path: Path):
+    """Whether it is one of those that are told or not; the name of the folder itself ends nothing."""
+    folder = tmp_path / "done"
+    watch = await thread.start(Watch(file=f"{folder}/", match=r"\.log$", until="^done", every=0.1))
+    await first_look(thread, watch.id)
+    folder.mkdir()
+    (folder / "a.log").touch()
+    assert await told(thread, watch.id, 1) == [("event", f"{folder}/ appeared\n+ a.log")]
+    (folder / "done.txt").touch()
+    expected = f"matched once until ^done\n{folder}/ changed\n+ done.txt"
+    assert await told(thread, watch.id, 1) == [("ending", expected)]
+
+
+@pytest.mark.parametrize(("match", "words"), [("", "found"), ("txt", "nothing matched until")])
+async def test_an_entry_that_is_there_already_ends_a_watch_unless_it_must_be_new(
+    thread: Thread, tmp_path: Path, match: str, words: str
+):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "a.done").touch()
+    at_once = await thread.start(Watch(file=folder, match=match, until=r"\.done$"))
+    expected = f"{words} \\.done$\n{folder} already has\n+ a.done"
+    assert await told(thread, at_once.id, 1) == [("ending", expected)]
+    later = await thread.start(Watch(file=folder, match=match, until=r"\.done$", new=True, every=0.1))
+    await first_look(thread, later.id)
+    (folder / "a.done").write_text("again")
+    (folder / "b.done").touch()
+    kind, text = (await told(thread, later.id, 1))[-1]
+    assert kind == "ending"
+    assert text.startswith(f"{words} \\.done$\n{folder} changed\n+ b.done")
+
+
+async def test_one_entry_more_than_very_many_ends_a_watch(
+    thread: Thread, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(file_states, "MOST_ENTRIES", 5)
+    folder = tmp_path / "out"
+    folder.mkdir()
+    for number in range(10):
+        (folder / f"{number}.done").touch()
+    watch = await thread.start(Watch(file=folder, match="txt", until=r"\.done$", new=True, every=0.1))
+    await first_look(thread, watch.id)
+    (folder / "a.txt").touch()
+    assert await told(thread, watch.id, 1) == [("event", f"{folder} changed\n+ a.txt")]
+    (folder / "new.done").touch()
+    assert (await told(thread, watch.id, 1))[-1][0] == "ending"
 
 
 @pytest.mark.usefixtures("events")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 
 import pytest
@@ -16,6 +17,7 @@ from meantime import (
     Refused,
     Settings,
     Shell,
+    TaskCancelled,
     Thread,
     Watch,
 )
@@ -84,6 +86,14 @@ async def test_a_watch_is_named_by_its_task_and_not_by_an_id(thread: Thread):
         assert len(title) < 80
 
 
+async def test_the_name_of_a_watch_says_what_it_waits_for(thread: Thread):
+    server = await thread.start(ECHO, description="dev server")
+    waits = await thread.start(Watch(log=server, until="^ready"))
+    assert (await thread.get(waits)).title == "log dev server until ^ready"
+    tells = await thread.start(Watch(log=server, match="ERROR", until="^ready"))
+    assert (await thread.get(tells)).title == "log dev server: ERROR"
+
+
 async def test_nothing_matched_until_the_deadline(thread: Thread):
     server = await thread.start(ECHO)
     watch = await thread.start(Watch(log=server, match="ERROR", deadline=0.05))
@@ -127,6 +137,13 @@ async def test_a_cancelled_watch_says_what_it_found(thread: Thread):
     await told(thread, watch.id, 1)
     await watch.cancel(wait=True)
     assert (await thread.output(watch.id)).value == "matched once until it was stopped"
+    with pytest.raises(TaskCancelled) as caught:
+        await watch.result()
+    head, *rest = str(caught.value).splitlines()
+    assert re.search(
+        r'"log .*: ERROR" was cancelled after \S+\.$', head
+    )  # `meantime result` prints this line
+    assert rest[:2] == ["Partial output:", "matched once until it was stopped"]
     await server.send("ERROR 2\n")  # nobody is told
 
 

@@ -22,6 +22,7 @@ EVENT = "Automatic event; no human approved anything."
 RESUMABLE = "Its session is kept: resume it to go on."
 LATE = 5.0  # seconds from which on a notice says how late it comes
 LEFT_RUNNING = "left_running"  # the name under which a runner says so
+_LABELS = ("Output:\n", "Partial output:\n")  # of what a task printed, behind why it has no result
 
 
 class NoticeState(StrEnum):
@@ -283,6 +284,13 @@ def payload_text(outcome: Outcome) -> str:
             assert_never(outcome)
 
 
+def without_result(task: Task, outcome: Outcome) -> str:
+    """How it ended instead, in one line with its reason; then its output, if there is any."""
+    text = payload_text(outcome)
+    gap = "\n" if text.startswith(_LABELS) else " "
+    return f"{summary(task)}{gap}{text}".strip()
+
+
 def broke_off(outcome: Outcome | None) -> str:
     """The error that came while it was being cancelled; empty for every other ending."""
     error = outcome.error if isinstance(outcome, Cancelled) else ""
@@ -303,8 +311,8 @@ def _output(task: Task, outcome: Outcome) -> str:
 
 def _with_partial(text: str, outcome: Failed | Cancelled | TimedOut | Lost) -> str:
     partial = partial_text(outcome)
-    label = "Output" if isinstance(outcome, Failed) and _exited(outcome) else "Partial output"
-    return f"{text}\n{label}:\n{partial}".lstrip("\n") if partial else text
+    label = _LABELS[0] if isinstance(outcome, Failed) and _exited(outcome) else _LABELS[1]
+    return f"{text}\n{label}{partial}".lstrip("\n") if partial else text
 
 
 def partial_text(outcome: Failed | Cancelled | TimedOut | Lost) -> str:

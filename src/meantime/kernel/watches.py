@@ -196,7 +196,8 @@ def title_of(spec: WatchSpec, name: str = "") -> str:
     """`name`: of a task, which says more than its id."""
     of = " ".join(cast("list[str]", of)) if type(of := spec.of) is list else str(of)
     looked = f"{spec.source} {name or of}"
-    return cut(f"{looked}: {spec.match}" if spec.match else looked, NAME)
+    until = f" until {spec.until}" if spec.until else ""
+    return cut(f"{looked}: {spec.match}" if spec.match else f"{looked}{until}", NAME)
 
 
 def _fitting(spec: WatchSpec) -> WatchSpec:

@@ -41,7 +41,7 @@ from meantime.kernel.model import (
     TimedOut,
 )
 from meantime.kernel.notice_sources import parse_notice_id
-from meantime.kernel.notices import payload_text, summary
+from meantime.kernel.notices import without_result
 from meantime.kernel.payloads import preview
 from meantime.ports.engine import Engine
 from meantime.ports.runner import SpeakingRunner
@@ -201,8 +201,7 @@ class Looking:
             return await self._whole(task, spill)
         if outcome is None:
             raise StillRunning(f"Task {task.id} is still {task.status}.", hint="Wait longer, or cancel it.")
-        detail = payload_text(outcome)
-        raise _ERRORS[type(outcome)](f"{summary(task)} {detail}".strip(), task)
+        raise _ERRORS[type(outcome)](without_result(task, outcome), task)
 
     async def _whole(self, task: Task, spill: Spill) -> Json:
         runner = self._engine.runner(task.work.kind)

@@ -6,10 +6,11 @@ import asyncio
 import os
 import stat
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar, cast
 
 from meantime.kernel.model import Json
+from meantime.kernel.watches import WatchSpec
 from meantime.ports.clock import Clock, sleep
 from meantime.system.platform import FolderEvents
 
@@ -54,8 +55,15 @@ class FolderListener:
 class EntryNames(NamedTuple):
     """Which entries of a folder count."""
 
-    match: Expression
-    new: bool  # those that are there at the beginning do not
+    match: Expression | None  # None: all of them
+    until: Expression | None  # an entry of such a name ends the watch
+    new: bool  # those that are there at the beginning do not count
+
+    def tells(self, name: str) -> bool:
+        return self.match is None or self.match.fits(name)
+
+    def ends(self, name: str) -> bool:
+        return self.until is not None and self.until.fits(name)
 
 
 class FileState:
@@ -64,7 +72,7 @@ class FileState:
     reports = False
 
     def __init__(
-        self, path: str, names: EntryNames | None, events: FolderEvents, calls: FileCalls, clock: Clock
+        self, path: str, names: EntryNames, events: FolderEvents, calls: FileCalls, clock: Clock
     ) -> None:
         """`names`: of a folder, the entries that count."""
         self.every = POLL
@@ -100,7 +108,7 @@ class FileState:
             gone = was is not None and was != {}
             self._calls.place = device_of(self._path) or self._path
             text = f"{self._path} is gone" if gone else f"{self._path} is not there"
-            return rest, Look({}, text, wanted=self._is_wanted(was, {}))
+            return rest, Look({}, text, wanted=self._is_wanted(was, {}), ends=False)
         except OSError as problem:
             return rest, self._unseen(was, problem)
         self._calls.place = found.st_dev
@@ -109,7 +117,7 @@ class FileState:
         old = cast("dict[str, Any]", was or {}).get("")
         text = f"{self._path} {'changed' if old else 'appeared'} ({found.st_size:,} bytes)"
         state: dict[str, Json] = {"": _entry(found)}
-        return rest, Look(state, text, wanted=self._is_wanted(was, state))
+        return rest, Look(state, text, wanted=self._is_wanted(was, state), ends=False)
 
     def _folder(self, was: Json) -> Look:
         try:
@@ -117,21 +125,34 @@ class FileState:
                 entries = {one.name: _stat(one.path) for one in found}
         except OSError as problem:
             return self._unseen(was, problem)
-        match = None if self._names is None else self._names.match
-        named = sorted(name for name in entries if match is None or match.fits(_plain(name)))
+        before = cast("dict[str, Any] | None", was)
+        old, last = self._ending(before, entries)
+        named = sorted(name for name in entries if self._names.tells(_plain(name)) or name in last)
         state: dict[str, Json]
         if len(named) > MOST_ENTRIES:
             sum_of = zlib.crc32(repr([(name, entries[name]) for name in named]).encode("utf-8", "replace"))
-            state = {"/": [len(named), sum_of]}
+            state = {"/": [len(named), sum_of, *old]}
             text = f"{self._path} {'already has' if was is None else 'changed:'} {len(named):,} entries"
         else:
-            state = {"/": [len(named), 0]} | {_plain(name): entries[name] for name in named}
-            text = _difference(self._path, cast("dict[str, Any] | None", was), state)
-        return Look(state, text, wanted=self._is_wanted(was, state))
+            state = {"/": [len(named), 0, *old]} | {_plain(name): entries[name] for name in named}
+            text = _difference(self._path, before, state)
+        return Look(state, text, wanted=self._is_wanted(was, state), ends=bool(last))
+
+    def _ending(self, was: dict[str, Any] | None, entries: Iterable[str]) -> tuple[list[Json], list[str]]:
+        """The entries that would end the watch, and are there since its beginning; and those that end it.
+        Very many at the beginning are only counted: one more ends it."""
+        fitting = [name for name in entries if self._names.ends(_plain(name))]
+        if was is None and self._names.new:
+            many = len(fitting) > MOST_ENTRIES
+            return [len(fitting)] if many else [_plain(name) for name in fitting], []
+        old: list[Json] = (was or {}).get("/", [])[2:]
+        if old and isinstance(most := old[0], int):
+            return old, fitting[: max(0, len(fitting) - most)]
+        return old, [name for name in fitting if _plain(name) not in old]
 
     def _is_wanted(self, was: Json, now: Json) -> bool | None:
         """Whether an entry that counts by its name is new, other or gone; None where every change counts."""
-        if self._names is None:
+        if self._names.match is None:
             return None
         if was is None:
             return _count(now) > 0 and not self._names.new
@@ -314,9 +335,14 @@ class FileWatch:
         has_lines = bool(match or self.findings.spec.until) and not path.endswith("/")
         if has_lines and not await self._looks.make(lambda: os.path.isdir(path), is_look=False):
             return FileLines(self.findings, self._events, self._looks, clock)
-        names = EntryNames(expression(match), self.findings.spec.new) if match else None
+        names = self._names(self.findings.spec)
         state = FileState(path, names, self._events, self._calls, clock)
         return StateWatch(self.findings, state, clock, match="", is_quick=True)
+
+    @staticmethod
+    def _names(spec: WatchSpec) -> EntryNames:
+        match, until = (expression(text) if text else None for text in (spec.match, spec.until))
+        return EntryNames(match, until, spec.new)
 
     def expire(self) -> None:
         self._looks.is_due = True

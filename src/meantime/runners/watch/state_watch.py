@@ -34,6 +34,7 @@ class Look(NamedTuple):
     trouble: str = ""  # told once, until a look goes well: nothing is known of the state
     late: bool = False  # it was given up on before it came
     wanted: bool | None = None  # whether it is told, if the expressions do not say that
+    ends: bool | None = None  # whether it ends the watch, in the same way
 
 
 class StateSource(Protocol):
@@ -193,8 +194,7 @@ class StateWatch:
         cursor = self.findings.cursor
         if look.state == cursor.state:
             return None
-        text = look.matched or look.text
-        if self._until is not None and self._until.fits(text):
+        if self._is_last(look):
             return until_words(self.findings.spec), look.text
         if not self._is_wanted(look):
             await self.findings.save(state=look.state)
@@ -204,6 +204,11 @@ class StateWatch:
             return look.over, look.text
         await self.findings.tell(one(look.text), counted(cursor, 1, state=look.state))
         return None
+
+    def _is_last(self, look: Look) -> bool:
+        if look.ends is not None:
+            return look.ends
+        return self._until is not None and self._until.fits(look.matched or look.text)
 
     def _is_wanted(self, look: Look) -> bool:
         if look.wanted is not None:

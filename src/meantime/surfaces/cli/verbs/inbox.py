@@ -42,21 +42,23 @@ def command(thread: str | None, verbose: bool, as_json: bool) -> None:
 
 
 def _parts(notice: Any, state: str) -> list[str]:
-    """How the run ended and what it does; of any other notice, its kind and the line that matters."""
+    """How the run ended and what came of it; of any other notice, its kind and the line that matters."""
     task, kind = notice["task"], notice.get("kind", "ending")
     title = task_format.title(task) if task else ""
-    if kind == "ending":
-        return [task_format.paint(task_format.status(task), task) + state, title, task_format.doing(task)]
-    count = notice.get("events", 1)
     line = _telling_line(plain_lines(notice.get("text") or ""))
+    if kind == "ending":
+        said = task_format.doing(task) or line[:WIDTH]
+        return [task_format.paint(task_format.status(task), task) + state, title, said]
+    count = notice.get("events", 1)
     late = f"({task_format.span(notice['late'])} late)" if notice.get("late") else ""
     return [plain(kind) + state, title, line[:WIDTH], f"(the last of {count})" if count > 1 else "", late]
 
 
 def _telling_line(text: str) -> str:
-    """The first line; of a match with lines around it, the match."""
+    """All lines in one, as the first alone may say only where the others are from; of a match with lines
+    around it, the match."""
     lines = [line for line in text.splitlines() if line.strip()] or [""]
     if all(line.startswith(("  ", "> ")) for line in lines):
         lines = [line for line in lines if line.startswith("> ")] or lines
         return lines[0][2:].strip()
-    return lines[0].strip()
+    return "  ".join(line.strip() for line in lines)

@@ -1,10 +1,12 @@
-"""A conversation asks to be told something later."""
+"""Lesson 27: a conversation asks to be told something later, or starts work later."""
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from meantime import Meantime
+from meantime import Call, Meantime
 from meantime.testing import FakeClock
 
 pytestmark = pytest.mark.anyio
@@ -36,3 +38,19 @@ async def test_a_cancelled_reminder_never_comes(ledger: str) -> None:
         await clock.advance(20 * 60)
         async with thread.turn() as turn:
             assert turn.notices == []
+
+
+async def now() -> str:
+    return "it is time"
+
+
+async def test_work_can_start_later(ledger: str) -> None:
+    """Until its time it is queued, and takes no slot of other work."""
+    clock = FakeClock()
+    async with Meantime.open(ledger, clock=clock) as mt:
+        thread = mt.thread("conv-1")
+        handle = await thread.start(Call(now), delay="20m")
+        assert (await thread.get(handle)).status == "queued"
+        await clock.advance(20 * 60)
+        async with asyncio.timeout(10):
+            assert await handle.result() == "it is time"
