@@ -34,20 +34,21 @@ def command(thread: str | None, verbose: bool, as_json: bool) -> None:
         echo(f"nothing unread in {plain(thread)}")
     for notice in notices:
         state = "" if notice.get("state") in (None, "unread") else f" [{plain(notice['state'])}]"
-        line = "  ".join(part for part in _parts(notice, state) if part)
+        line = "  ".join(part for part in _parts(notice, state, whole=verbose) if part)
         echo(f"{notice['number']}.  {task_format.short(notice['taskId'])}  {line}")
         if verbose:
             text = plain_lines(notice.get("text") or "").rstrip().strip("\n")
             echo("".join(f"    {line}\n" for line in text.splitlines()), nl=False)
 
 
-def _parts(notice: Any, state: str) -> list[str]:
-    """How the run ended and what came of it; of any other notice, its kind and the line that matters."""
+def _parts(notice: Any, state: str, *, whole: bool) -> list[str]:
+    """How the run ended and what came of it; of any other notice, its kind and the line that matters.
+    `whole`: the whole text follows."""
     task, kind = notice["task"], notice.get("kind", "ending")
     title = task_format.title(task) if task else ""
     line = _telling_line(plain_lines(notice.get("text") or ""))
     if kind == "ending":
-        said = task_format.doing(task) or line[:WIDTH]
+        said = task_format.doing(task) or ("" if whole else line[:WIDTH])
         return [task_format.paint(task_format.status(task), task) + state, title, said]
     count = notice.get("events", 1)
     late = f"({task_format.span(notice['late'])} late)" if notice.get("late") else ""
