@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from nats.aio.client import Client
 
 from meantime.carriers.nats.nats_address import NatsAddress
 from meantime.carriers.nats.nats_owner import NatsOwner
@@ -19,6 +21,7 @@ from meantime.testing.carrier.carrier_site import Ends, until
 from .nats_site import NatsSite, nats_site
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]
+TRIES = 5  # to connect
 
 
 @pytest.fixture
@@ -33,13 +36,21 @@ class Intruder:
     """A client with the account of a worker, without our code in between."""
 
     def __init__(self, address: NatsAddress) -> None:
-        from nats.aio.client import Client
-
         self._address = address
         self.client = Client()
         self.refusals: list[str] = []
 
     async def __aenter__(self) -> Intruder:
+        """A server that reads its accounts again cuts off who comes at that moment."""
+        for _ in range(TRIES - 1):
+            with suppress(ConnectionResetError):
+                await self._connect()
+                return self
+            self.client = Client()
+        await self._connect()
+        return self
+
+    async def _connect(self) -> None:
         async def refused(problem: Exception) -> None:
             self.refusals.append(str(problem).lower())
 
@@ -50,7 +61,6 @@ class Intruder:
             error_cb=refused,
             allow_reconnect=False,
         )
-        return self
 
     async def __aexit__(self, *problem: object) -> None:
         await self.client.close()

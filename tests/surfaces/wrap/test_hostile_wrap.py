@@ -348,6 +348,10 @@ class FullLedger:
 class GoneHost:
     host_left, server_name = True, "hostile"
 
+    @property
+    def server_requests(self) -> GoneHost:
+        return self
+
     def reply(self, *given: Any) -> bool:
         return False
 
