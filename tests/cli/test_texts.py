@@ -139,17 +139,18 @@ def test_a_duration_that_is_too_long_is_one():
 @pytest.mark.parametrize(("late", "said"), [(0.0, []), (7_500.0, ["(2h05 late)"])])
 def test_the_inbox_says_how_late_a_reminder_came(late: float, said: list[str]):
     notice = {"task": None, "kind": "alarm", "text": "look at it", "events": 1, "late": late}
-    assert [part for part in inbox._parts(notice, "") if part] == ["alarm", "look at it", *said]
+    assert [part for part in inbox._parts(notice, "", whole=False) if part] == ["alarm", "look at it", *said]
 
 
 def test_the_inbox_names_what_a_notice_of_several_lines_is_about():
     notice = {"task": None, "kind": "event", "text": "/var/log changed\n+ a.log\n- b.log\n", "events": 1}
-    assert inbox._parts(notice, "")[2] == "/var/log changed  + a.log  - b.log"
+    assert inbox._parts(notice, "", whole=False)[2] == "/var/log changed  + a.log  - b.log"
     notice["text"] = "  before\n> ERROR: no database\n  behind"
-    assert inbox._parts(notice, "")[2] == "ERROR: no database"
+    assert inbox._parts(notice, "", whole=False)[2] == "ERROR: no database"
     ended = task("completed")
     notice |= {"task": ended, "kind": "ending", "text": "nothing matched until the deadline"}
-    assert inbox._parts(notice, "")[2] == "nothing matched until the deadline"
+    assert inbox._parts(notice, "", whole=False)[2] == "nothing matched until the deadline"
+    assert inbox._parts(notice, "", whole=True)[2] == "", "the text follows"
 
 
 def test_words_of_a_command_line_are_one_search_in_the_daemons_grammar():
