@@ -93,7 +93,7 @@ async def _sizes() -> tuple[float, float, float]:
 
 
 def _used(file: Path) -> int:
-    """Bytes of the pages in use. What is freed is used again, and not counted."""
+    """Bytes of the pages in use. Free pages, which are used again, are not counted."""
     with closing(sqlite3.connect(file)) as db:
         names = ("page_size", "page_count", "freelist_count")
         size, pages, free = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in names)

@@ -198,7 +198,7 @@ def _resident(pid: int) -> int:
 
 
 async def _growth() -> tuple[int, int]:
-    """Bytes of this process before and after them. What the first tasks load and cache is in both."""
+    """Bytes of this process before and after them. Both have the modules and caches of the first tasks."""
     with folder() as path:
         async with Meantime.open(path / "work.db", settings=UNLIMITED) as mt:
             thread = mt.thread("bench")

@@ -18,7 +18,7 @@ class Example(NamedTuple):
     prints: str
 
     def run(self, names: dict[str, Any] | None = None) -> str:
-        """What it prints; `names` gets its names. It writes its files into the working folder."""
+        """Its output; `names` gets its names. It writes its files into the working folder."""
         names = {} if names is None else names
         names["__name__"] = "__main__"
         printed = io.StringIO()

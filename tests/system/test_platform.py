@@ -224,7 +224,7 @@ def test_the_pid_of_a_lock_may_be_another_process_by_now(system: Any, tmp_path: 
 
 
 def test_a_process_that_only_has_the_file_open_is_not_the_holder(system: Any, tmp_path: Path):
-    """Whoever looks at a lock has its file open for a moment, too, and any number may look at once."""
+    """A process that looks at a lock has its file open for a moment, too, and any number may look at once."""
     path = tmp_path / "lock"
     path.touch()
     with opened(path, "looks"), opened(path, "owns") as owner, opened(path, "looks"):

@@ -1,4 +1,4 @@
-"""What programs see of workers over HTTP: counters, who is there, and where a task runs."""
+"""Workers as programs see them over HTTP: counters, who is there, and where a task runs."""
 
 from __future__ import annotations
 

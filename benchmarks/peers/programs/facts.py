@@ -93,7 +93,7 @@ class Commands:
         return {"submits": submits, "tellings": tellings}
 
     async def told(self, ids: list[str]) -> dict[str, Any]:
-        """What is known of each task now. An error is an ending as well."""
+        """The ending of each task, as far as it is known now. An error is an ending as well."""
         known = {id: asyncio.ensure_future(self._result(id)) for id in ids}
         await asyncio.wait(known.values(), timeout=TOLD_WITHIN)
         return {id: _words(found) for id, found in known.items() if found.done()}

@@ -17,7 +17,7 @@ def task_file(id: str) -> Path:
 
 
 def answer_file(id: str) -> Path:
-    """What a client has answered the task."""
+    """The answers of a client to the task."""
     return task_file(id).with_suffix(".answer")
 
 
