@@ -16,6 +16,7 @@ from .recorded_run import compare, load, ratios_of, record, recorded_names
 
 NAMES = (
     "latency",
+    "starts",
     "load",
     "flame",
     "end_to_end",

@@ -120,11 +120,7 @@ async def test_commits_do_not_wait_for_a_reader_that_hinders_a_checkpoint(
         for _ in range(3):
             await (await thread.start(Call(int, "1"))).wait()
         waits = [one for one in statements if one.startswith(("PRAGMA busy_timeout", "PRAGMA wal_check"))]
-        assert waits == [
-            "PRAGMA busy_timeout=0",
-            "PRAGMA wal_checkpoint(TRUNCATE)",
-            f"PRAGMA busy_timeout={writer.BUSY}",
-        ]
+        assert waits == ["PRAGMA wal_checkpoint(PASSIVE)"], "it does not wait, and is not tried again so soon"
         assert Path(f"{path}-wal").stat().st_size > 0
         reader.close()
     assert not Path(f"{path}-wal").exists()
@@ -139,5 +135,46 @@ async def test_a_wal_that_grows_too_long_is_emptied_even_if_that_takes_time(
     async with Meantime.open(tmp_path / "work.db") as mt:
         database_of(mt).set_trace_callback(statements.append)
         await (await mt.thread("a").start(Call(int, "1"))).wait()
-    assert "PRAGMA busy_timeout=0" not in statements
+    assert "PRAGMA wal_checkpoint(PASSIVE)" not in statements
     assert f"PRAGMA busy_timeout={writer.BUSY}" in statements
+
+
+@pytest.mark.parametrize("durability", ["full", "fast"])
+async def test_commits_write_over_a_wal_that_is_in_the_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durability: str
+):
+    """A file that grows has to be written to the disk with its new size, which takes far longer to sync."""
+    path = tmp_path / "work.db"
+    sizes: list[int] = []
+    async with Meantime.open(path, durability=durability) as mt:
+        thread = mt.thread("a")
+        for number in range(30):
+            if number == 10:
+                monkeypatch.setattr(writer, "WAL_IDLE", 1)
+                monkeypatch.setattr(writer, "WAL_FULL", 1)
+            await (await thread.start(Call(int, "1"))).wait()
+            sizes.append(Path(f"{path}-wal").stat().st_size)
+    assert sizes[0] < sizes[9], "it grows until the first checkpoint"
+    assert len(set(sizes[11:])) == 1, "and not from then on"
+
+
+async def test_a_wal_that_had_to_grow_long_gives_its_disk_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(writer, "WAL_FULL", 100_000)
+    monkeypatch.setattr(writer, "WAL_AGAIN", 0)
+    path = tmp_path / "work.db"
+    async with Meantime.open(path) as mt:
+        thread = mt.thread("a")
+        await thread.start(Call(int, "1"))
+        reader = sqlite3.connect(path, isolation_level=None)
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM tasks").fetchone()
+        for _ in range(20):
+            await (await thread.start(Call(int, "1"))).wait()
+        grown = Path(f"{path}-wal").stat().st_size
+        reader.close()
+        monkeypatch.setattr(writer, "WAL_IDLE", 1)
+        for _ in range(3):
+            await (await thread.start(Call(int, "1"))).wait()
+        assert Path(f"{path}-wal").stat().st_size <= 200_000 < grown

@@ -303,8 +303,8 @@ def _mark_first() -> None:
     """A planted bug: the mark is written before its commit, so a kill between the two leaves it ahead."""
     end = wal_mark.WalIndex.end
 
-    def ahead(index: wal_mark.WalIndex) -> wal_mark.Point | None:
-        found = end(index)
+    def ahead(index: wal_mark.WalIndex, needs: int = 0) -> wal_mark.Point | None:
+        found = end(index, needs)
         return found and found._replace(frames=found.frames + 3)
 
     wal_mark.WalIndex.end = ahead  # type: ignore[method-assign]

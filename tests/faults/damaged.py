@@ -2,7 +2,8 @@
 
 In place, because a ledger with another inode is a copy, and what was claimed of the original does not count.
 
-`python -m tests.faults.damaged <folder> <durability>` is the owner: it works, says so and waits to be killed.
+`python -m tests.faults.damaged <folder> <durability> <bytes>` is the owner: it works, says so and waits to be
+killed. It performs a checkpoint whenever so many bytes of the WAL are not in the database.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from meantime import Call, Degraded, Meantime
+from meantime.stores.sqlite import wal_mark, writer
 
 from .strace import ROOT
 
@@ -31,23 +33,26 @@ async def work(number: int) -> int:
 class Killed:
     """What a killed owner has left. `early` is its WAL after a part of the work."""
 
-    def __init__(self, folder: Path, durability: str = "full") -> None:
+    def __init__(self, folder: Path, durability: str = "full", checkpoint: int = writer.WAL_IDLE) -> None:
         self.ledger = folder / "ledger.db"
         self.wal = folder / "ledger.db-wal"
         self.mark = folder / "ledger.db.mark"
-        line = [sys.executable, "-m", "tests.faults.damaged", str(folder), durability]
+        line = [sys.executable, "-m", "tests.faults.damaged", str(folder), durability, str(checkpoint)]
         owner = subprocess.Popen(line, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert owner.stdin is not None
         assert owner.stdout is not None
         try:
             assert owner.stdout.readline() == b"half\n"
-            self.early = self.wal.read_bytes()
+            self.early, self.early_mark = self.wal.read_bytes(), self.mark.read_bytes()
             owner.stdin.write(b"go on\n")
             owner.stdin.flush()
             assert owner.stdout.readline() == b"done\n"
         finally:
             owner.kill()
             owner.communicate()
+        self.claimed = wal_mark.WalMark(self.ledger).claimed()
+        # Of the WAL. Frames of an earlier one may be behind that.
+        self.used = wal_mark.WAL_HEADER + self.claimed.frames * (wal_mark.FRAME_HEADER + 4096)
         self._inode = self.ledger.stat().st_ino
         self._files = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
@@ -113,4 +118,5 @@ if __name__ == "__main__":
     if sys.argv[2] == "until refused":
         asyncio.run(start_until_refused(Path(sys.argv[1])))
     else:
+        writer.WAL_IDLE = writer.WAL_FULL = int(sys.argv[3])
         asyncio.run(own(Path(sys.argv[1]), sys.argv[2]))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from meantime import LedgerDamaged
-from meantime.stores.sqlite import wal_mark
+from meantime.stores.sqlite import checkpoints, wal_mark
 
 from .damaged import EVERY, Killed, found
 
@@ -18,9 +18,13 @@ FRAME = wal_mark.FRAME_HEADER + 4096
 Damage = Callable[[Killed, random.Random], object]
 
 
-@pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
-    return Killed(tmp_path_factory.mktemp("killed"))
+@pytest.fixture(scope="module", params=[1 << 30, 500_000], ids=["first WAL", "WAL that began anew"])
+def killed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Killed:
+    killed = Killed(tmp_path_factory.mktemp("killed"), checkpoint=request.param)
+    number = checkpoints.number_in(killed.ledger) or 0
+    assert killed.claimed.needs == number + 1, "the last commits are not in the database yet"
+    assert (number > 2) == (request.param == 500_000)
+    return killed
 
 
 @pytest.fixture(autouse=True)
@@ -38,23 +42,21 @@ def overwrite(path: Path, at: int, content: bytes) -> None:
 
 def flip(killed: Killed, rng: random.Random) -> None:
     content = killed.wal.read_bytes()
-    at = rng.randrange(len(content))
+    at = rng.randrange(killed.used)
     overwrite(killed.wal, at, bytes([content[at] ^ 1 << rng.randrange(8)]))
 
 
 def garbage(killed: Killed, rng: random.Random) -> None:
-    size = killed.wal.stat().st_size
-    overwrite(killed.wal, rng.randrange(size - 4096), rng.randbytes(rng.randrange(64, 4096)))
+    overwrite(killed.wal, rng.randrange(killed.used - 4096), rng.randbytes(rng.randrange(64, 4096)))
 
 
 def zeros(killed: Killed, rng: random.Random) -> None:
-    size = killed.wal.stat().st_size
-    overwrite(killed.wal, rng.randrange(size - FRAME), bytes(FRAME))
+    overwrite(killed.wal, rng.randrange(killed.used - FRAME), bytes(FRAME))
 
 
 def cut(killed: Killed, rng: random.Random) -> None:
     with killed.wal.open("r+b") as file:
-        file.truncate(rng.randrange(killed.wal.stat().st_size))
+        file.truncate(rng.randrange(killed.used))
 
 
 def deletion(killed: Killed, rng: random.Random) -> None:
@@ -113,8 +115,7 @@ TAILS = {"a few bytes": b"x" * 10, "zeros": bytes(FRAME), "garbage": random.Rand
 
 @pytest.mark.parametrize("tail", TAILS.values(), ids=TAILS)
 def test_a_torn_end_after_the_mark_is_not_damage(killed: Killed, tail: bytes) -> None:
-    with killed.wal.open("ab") as file:
-        file.write(tail)
+    overwrite(killed.wal, killed.used, tail)
     assert found(killed.ledger) == EVERY
 
 
@@ -124,6 +125,23 @@ def test_a_wal_that_another_program_brought_into_the_database_is_not_missed(kill
     db.close()
     assert not killed.wal.exists()
     assert found(killed.ledger) == EVERY
+
+
+def test_an_older_mark_that_a_power_cut_left_claims_nothing_that_is_missing(
+    killed: Killed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mark is not synced: the disk may have one of an earlier WAL, which is in the database since."""
+    restart(monkeypatch)
+    killed.mark.write_bytes(killed.early_mark)
+    assert found(killed.ledger) == EVERY
+
+
+def test_a_salvage_does_not_bring_back_what_an_earlier_wal_had(killed: Killed) -> None:
+    """Behind the end of a WAL that began anew there are older frames, of pages that are newer by now."""
+    overwrite(killed.wal, 16, b"broken!!")  # the salt in its header
+    with pytest.raises(LedgerDamaged):
+        found(killed.ledger)
+    assert found(killed.ledger, salvage=True) == EVERY
 
 
 def test_without_its_mark_a_ledger_opens_as_it_did_in_earlier_versions(killed: Killed) -> None:

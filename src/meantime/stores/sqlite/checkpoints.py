@@ -21,6 +21,12 @@ def raised(cursor: sqlite3.Cursor) -> int:
     return number
 
 
+def number_now(db: sqlite3.Connection) -> int:
+    """With what is in the WAL."""
+    (number,) = db.execute(SQL["checkpoints"]).fetchone() or (0,)
+    return number if isinstance(number, int) else 0
+
+
 def number_in(ledger: Path) -> int | None:
     """The number in the database file alone, whatever is in its WAL. 0 where an earlier version wrote it,
     None where it cannot be read.

@@ -5,10 +5,14 @@ was promised, so everything after it vanishes without a word. The mark beside th
 a frame that is bad or missing at or before the mark is damage; after the mark it is a torn end.
 
 The mark may lag behind the WAL and must never run ahead of it, not even in a power cut. So it is written
-after the commit. Before a checkpoint, which empties the WAL, the mark is lifted and synced; no other write of
-it needs a sync. It holds two points: `synced`, the last commit that was synced, and `latest`, the last commit
-of all. The kernel keeps `latest` over a kill -9, but not over a restart of the machine: it counts within one
-boot only.
+after the commit, and needs no sync. It holds two points: `synced`, the last commit that was synced, and
+`latest`, the last commit of all. The kernel keeps `latest` over a kill -9, but not over a restart of the
+machine: it counts within one boot only.
+
+A checkpoint brings the WAL into the database; then the WAL is written from its beginning again. Each point
+says which number of checkpoints (checkpoints.py) the database has by then: a mark that a power cut left at an
+older WAL claims nothing that is missing. Where a checkpoint empties the WAL without having raised that number
+in it, as on a full disk, the mark is lifted and synced first.
 """
 
 from __future__ import annotations
@@ -28,17 +32,20 @@ from typing import NamedTuple
 
 from meantime.system.platform import boot, sync_data
 
+from .checkpoints import number_in
+
 LOOKED = 0.1  # seconds between two looks for the name of the WAL
 WAL_HEADER = 32
 FRAME_HEADER = 24
-_SALT = slice(16, 24)  # in the header of a WAL
+SALT = slice(16, 24)  # in the header of a WAL
 # The head of SQLite's WAL index, in the machine's own byte order: https://sqlite.org/walformat.html
 _INDEX = struct.Struct("=I 8x BxH I 4x 2I 8s 8x")
+_BACKFILLED = struct.Struct("=96x I")  # frames that are in the database, behind the head and its copy
 _INDEX_VERSION = 3007000
-_POINT = struct.Struct("=8s 16s 8s 8s 4I")
+_POINT = struct.Struct("=8s 16s 8s 8s 5I")
 _CHECKSUM = struct.Struct(">2I")  # as it is in a frame
 _SUM = struct.Struct("=I")
-_MAGIC = b"MTMARK01"
+_MAGIC = b"MTMARK02"
 _SLOT = _POINT.size + _SUM.size
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -52,13 +59,14 @@ class Point(NamedTuple):
     page_size: int
     page: int  # the page in the last frame, and what was in it: a checkpoint brings that to the database
     page_sum: int
+    needs: int  # the number of checkpoints in a database that has this commit
 
     def packed(self, boot_id: bytes) -> bytes:
         body = _POINT.pack(_MAGIC, boot_id, self.salt, self.checksum, *self[2:])
         return body + _SUM.pack(zlib.crc32(body))
 
 
-_NOTHING = Point(bytes(8), bytes(8), 0, 0, 0, 0)  # claims nothing
+_NOTHING = Point(bytes(8), bytes(8), 0, 0, 0, 0, 0)  # claims nothing
 
 
 class WalIndex:
@@ -76,9 +84,19 @@ class WalIndex:
             os.close(self._wal)
             raise
         # SQLite has it in memory, too.
-        self._index = mmap.mmap(self._descriptor, _INDEX.size, prot=mmap.PROT_READ)
+        self._index = mmap.mmap(self._descriptor, _BACKFILLED.size, prot=mmap.PROT_READ)
 
-    def end(self) -> Point | None:
+    def used_bytes(self) -> tuple[int, int] | None:
+        """Bytes of the WAL that are in use, and those of them that are not in the database yet. None where
+        SQLite keeps its index in a form that we do not know."""
+        version, _, page_size, frames, *_ = _INDEX.unpack_from(self._index)
+        if version != _INDEX_VERSION:
+            return None
+        (backfilled,) = _BACKFILLED.unpack_from(self._index)
+        size = FRAME_HEADER + _bytes(page_size)
+        return frames * size, (frames - backfilled) * size
+
+    def end(self, needs: int = 0) -> Point | None:
         """None where the WAL is empty, or SQLite keeps its index in a form that we do not know."""
         version, is_made, page_size, frames, sum1, sum2, salt = _INDEX.unpack_from(self._index)
         if version != _INDEX_VERSION or not is_made or not frames:
@@ -88,7 +106,7 @@ class WalIndex:
         if len(frame) < FRAME_HEADER + page_size:
             return None
         page, page_sum = int.from_bytes(frame[:4], "big"), zlib.crc32(memoryview(frame)[FRAME_HEADER:])
-        return Point(salt, _CHECKSUM.pack(sum1, sum2), frames, page_size, page, page_sum)
+        return Point(salt, _CHECKSUM.pack(sum1, sum2), frames, page_size, page, page_sum, needs)
 
     def trim(self, wal: str) -> None:
         """Cuts off the frames behind the last commit. Frames of a commit that failed to sync are whole, and
@@ -127,6 +145,7 @@ class WalMark:
         self._nothing = _NOTHING.packed(self._boot)
         self._synced = self._nothing  # as it is written
         self._looked = 0.0
+        self.needs = 0  # the number of the next checkpoint
 
     def missing(self) -> str:
         """The acknowledged commits that the ledger lacks, or the empty string. For a closed ledger."""
@@ -135,12 +154,17 @@ class WalMark:
             return ""
         end = self._recovered(point) if has_frames(self._ledger) else None
         if end is None or end.salt != point.salt:
-            if _page_sum(self._ledger, point) == point.page_sum:
-                return ""  # another program has brought the WAL into the database, as it should
+            if self._is_in_database(point):
+                return ""
             return "its WAL is gone, or is not the one that was written"
         if end.frames < point.frames:
             return f"its WAL can be read up to frame {end.frames}, and was written up to {point.frames}"
         return "" if end.checksum == point.checksum else "its WAL is not the one that was written"
+
+    def _is_in_database(self, point: Point) -> bool:
+        """By a checkpoint of ours, or by another program that has brought the WAL into it, as it should."""
+        number = number_in(self._ledger) or 0
+        return number >= point.needs > 0 or _page_sum(self._ledger, point) == point.page_sum
 
     def is_of_another(self) -> bool:
         """Whether the WAL is not the one that the mark is about. For a ledger that was closed: there is no
@@ -150,7 +174,7 @@ class WalMark:
                 head = wal.read(WAL_HEADER)
         except OSError:
             return False
-        return has_frames(self._ledger) and head[_SALT] != self.claimed().salt
+        return has_frames(self._ledger) and head[SALT] != self.claimed().salt
 
     def claimed(self) -> Point:
         """A mark that is missing or cannot be read claims nothing: earlier versions wrote none, a ledger that
@@ -184,9 +208,10 @@ class WalMark:
 
     # -- while the ledger is open
 
-    def begin(self) -> None:
+    def begin(self, checkpoints: int) -> None:
         """When a connection is open. A full disk does not stop us from owning: then there is no mark. Raises
         OSError where an old one can neither be written nor removed."""
+        self.needs = checkpoints + 1
         try:
             self._index = WalIndex(self._ledger)
             self._fd = os.open(self.path, _CREATE, 0o600)
@@ -206,15 +231,19 @@ class WalMark:
         if self._index is None or self._fd < 0:
             return
         with contextlib.suppress(OSError):
-            end = self._index.end()
+            end = self._index.end(self.needs)
             latest = self._nothing if end is None else end.packed(self._boot)
             if synced:
                 self._synced = latest
             os.pwrite(self._fd, self._synced + latest, 0)
 
+    def used_bytes(self) -> tuple[int, int] | None:
+        """As `WalIndex.used_bytes`. None also where there is no mark."""
+        return self._index and self._index.used_bytes()
+
     def lift(self) -> None:
-        """Claims nothing until the next commit. Synced: once a checkpoint has begun, a power cut may leave
-        an empty WAL. Raises OSError, and then the WAL has to stay as it is."""
+        """Claims nothing until the next commit. Synced: once the WAL is emptied, a power cut may leave it
+        so. Raises OSError, and then the WAL has to stay as it is."""
         self._synced = self._nothing
         if self._fd >= 0:
             os.pwrite(self._fd, 2 * self._nothing, 0)
@@ -222,7 +251,7 @@ class WalMark:
 
     @contextmanager
     def lifted(self) -> Generator[None]:
-        """Around a checkpoint. Where that could not empty the WAL, the claim holds again."""
+        """Around a checkpoint that empties the WAL. Where it could not, the claim holds again."""
         before = self._synced
         self.lift()
         try:

@@ -1,7 +1,9 @@
 """A damaged database and its WAL as one plain file, from whatever pages are whole.
 
 SQLite stops at the first bad frame of a WAL, and refuses a file that is shorter than its header says. Here
-each frame is judged by itself: its checksum goes on from the one that is stored in the frame before.
+each frame is judged by itself: its checksum goes on from the one that is stored in the frame before. A WAL
+that began anew after a checkpoint still has older frames behind its end, with other salts; they are in the
+database since long, and must not go over what is newer there.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from .wal_mark import FRAME_HEADER, WAL_HEADER
+from .wal_mark import FRAME_HEADER, SALT, WAL_HEADER
 
 _FRAME = struct.Struct(">II8s8s")
 _BIG_ENDIAN_SUMS = 0x377F0683
@@ -40,6 +42,7 @@ class Overlay:
             self._page_size = _page_size(file.read(100)) or _wal_page_size(content)
         self._damaged = damaged
         self.frames = list(_frames(content, self._page_size))
+        self._salt = _newest_salt(content[SALT], self.frames)
 
     def whole_frames(self, salt: bytes) -> int:
         """From the beginning, of this WAL and no other."""
@@ -50,7 +53,7 @@ class Overlay:
 
     def flatten(self, into: Path, *, lenient: bool) -> None:
         """`lenient`: goes on after a bad frame; otherwise stops there, as SQLite does. Raises OSError."""
-        _flatten(self._damaged, into, _committed(self.frames, lenient=lenient), self._page_size)
+        _flatten(self._damaged, into, _committed(self.frames, self._salt, lenient=lenient), self._page_size)
 
 
 def _flatten(damaged: Path, into: Path, frames: Iterator[WalFrame], page_size: int) -> None:
@@ -82,12 +85,23 @@ def _wal_page_size(content: bytes) -> int:
     return said if said in {1 << power for power in range(9, 17)} else 4096
 
 
-def _committed(frames: list[WalFrame], *, lenient: bool) -> Iterator[WalFrame]:
+def _newest_salt(header: bytes, frames: list[WalFrame]) -> bytes:
+    """The header's. Where that is damaged: the first half of a salt counts how often the WAL began anew. A
+    salt that only one frame has may be damaged itself."""
+    salts = Counter(frame.salt for frame in frames if frame.is_whole)
+    if header in salts or not salts:
+        return header
+    repeated = [salt for salt, count in salts.items() if count > 1] or list(salts)
+    first = int.from_bytes(repeated[0][:4], "big")
+    half = 1 << 31  # the count wraps around
+    return max(repeated, key=lambda salt: (int.from_bytes(salt[:4], "big") - first + half) & _MASK)
+
+
+def _committed(frames: list[WalFrame], salt: bytes, *, lenient: bool) -> Iterator[WalFrame]:
     """Whole frames, up to the end of the last commit."""
-    salts = Counter(frame.salt for frame in frames)
     pending: list[WalFrame] = []
     for frame in frames:
-        if not frame.is_whole or frame.salt != salts.most_common(1)[0][0]:
+        if not frame.is_whole or frame.salt != salt:
             if not lenient:
                 return
             continue

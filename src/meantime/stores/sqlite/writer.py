@@ -12,7 +12,8 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple, Protocol
@@ -76,8 +77,7 @@ class Writer:
     ) -> None:
         self._path = path
         self._checkpointed = checkpointed
-        self._next_checkpoint: int | None = None  # in the WAL, and not in the database yet
-        self._again_over = 0  # bytes of the WAL, after a reader hindered a checkpoint
+        self._again_over = 0  # bytes that are not in the database, after a reader hindered a checkpoint
         self._mark = WalMark(path)
         self._translate = translate
         self._group = group
@@ -98,7 +98,7 @@ class Writer:
         self._db = connect(self._path)
         try:
             setup(self._db)
-            self._mark.begin()
+            self._mark.begin(checkpoints.number_now(self._db))
         except BaseException:
             self._db.close()
             self._mark.close()
@@ -142,8 +142,8 @@ class Writer:
                 return  # the disk does not answer: the thread is left to the process
         else:
             self._flush()
-        self._again_over = 0
-        self._checkpoint(0)
+        with self._noting_failed_sync():
+            self._perform_checkpoint(lambda: self._empty_wal(BUSY))
         self._cursor.close()  # after a failed write it holds a statement, which would hold the files
         self._db.close()
         self._mark.close()
@@ -295,37 +295,62 @@ class Writer:
             self._full_sync = full
 
     def _checkpoint(self, over: int) -> None:
+        with self._noting_failed_sync():
+            known = self._mark.used_bytes()
+            used, waiting = known or 2 * (os.stat(self._wal).st_size,)
+            if waiting <= max(over, self._again_over):
+                return
+            if known and used < WAL_MOST:
+                is_done = self._perform_checkpoint(self._fill_database)
+            else:
+                is_done = self._perform_checkpoint(lambda: self._empty_wal(0 if used < WAL_MOST else BUSY))
+            self._again_over = 0 if is_done else waiting + WAL_AGAIN
+
+    def _perform_checkpoint(self, way: Callable[[], bool]) -> bool:
+        """False if a reader hinders it. A full disk, on which the number cannot be raised, needs the
+        checkpoint all the same, and an empty WAL."""
+        number = self._count_checkpoint()
+        is_done = way() if number is not None else self._empty_wal(0)
+        if is_done and number is not None:
+            self._checkpointed(number)
+        return is_done
+
+    @contextmanager
+    def _noting_failed_sync(self) -> Generator[None]:
+        """After any other error the WAL stays, and the next checkpoint tries again."""
         try:
-            size = os.stat(self._wal).st_size
-            if size > max(over, self._again_over):
-                self._count_checkpoint()
-                with self._mark.lifted():
-                    is_empty = self._empty_wal(0 if over and size < WAL_MOST else BUSY)
-                self._again_over = 0 if is_empty else size + WAL_AGAIN
-                if is_empty and self._next_checkpoint is not None:
-                    self._checkpointed(self._next_checkpoint)
-                    self._next_checkpoint = None
+            yield
         except (OSError, sqlite3.Error) as problem:
-            if is_failed_sync(problem):  # else the WAL stays, and the next one tries again
+            if is_failed_sync(problem):
                 self.failed_sync = self._unwritten = True
 
+    def _fill_database(self) -> bool:
+        """The next commit begins the WAL anew, in the same blocks of the disk: a sync then has no change of
+        the file itself to write, and takes a fraction of the time that it takes for a file that grows."""
+        (_, frames, filled) = self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        return frames == filled
+
     def _empty_wal(self, patience: int) -> bool:
-        """False if a reader hinders it. While we wait for one, every commit would wait with us."""
+        """While we wait for a reader, every commit waits with us."""
         self._db.execute(f"PRAGMA busy_timeout={patience}")
         try:
-            (busy, *_) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            with self._mark.lifted():
+                (busy, *_) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         finally:
             self._db.execute(f"PRAGMA busy_timeout={BUSY}")
         return not busy
 
-    def _count_checkpoint(self) -> None:
-        """A full disk, for which there is no room in the WAL, needs the checkpoint all the same."""
-        if self._next_checkpoint is not None or self.removed:
-            return
+    def _count_checkpoint(self) -> int | None:
+        """None where it cannot be counted: on a full disk."""
+        if self.removed:
+            return None
         with contextlib.suppress(sqlite3.Error):
             self._set_sync(False)  # the checkpoint syncs it
-            self._next_checkpoint = checkpoints.raised(self._cursor)
+            number = checkpoints.raised(self._cursor)
             self._mark.move(synced=False)
+            self._mark.needs = number + 1
+            return number
+        return None
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -344,6 +369,7 @@ def connect(path: Path) -> sqlite3.Connection:
     db.execute("PRAGMA journal_mode=WAL")
     db.execute("PRAGMA synchronous=FULL")
     db.execute("PRAGMA wal_autocheckpoint=0")
+    db.execute(f"PRAGMA journal_size_limit={WAL_FULL}")  # bytes that the WAL keeps when it begins anew
     return db
 
 
