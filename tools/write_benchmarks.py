@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bar_chart import Bar, bar_chart
-from benchmark_text import DISK, MEMORY, TEXT
+from benchmark_text import DISK, MEMORY, STARTS, TEXT
 from flame_graph import flame_graph
 from line_chart import Axis, Curve, line_chart
 
@@ -52,6 +52,7 @@ def _page(run: Run) -> str:
         commands="\n".join(_command(row, run) for row in run["commands"]["rows"] if "us" in row),
         memory=memory_section(run),
         disk=disk_section(run),
+        starts=starts_section(run),
         missing="\n".join(f"- {row['name']}: {row['missing']}." for row in missing) or "- Nothing.",
         half=f"{half['p99_us'] / half['p50_us']:.1f}",
         threads=_threads(run),
@@ -117,6 +118,19 @@ def disk_section(run: Run) -> str:
     )
 
 
+def starts_section(run: Run) -> str:
+    """Empty while no run of it is recorded. Each way in is compared with the one above it."""
+    rows = run.get("starts", {}).get("rows", [])
+    above = [None, *rows]
+    lines = [_start(row, one) for row, one in zip(rows, above, strict=False)]
+    return STARTS.format(rows="\n".join(lines)) if rows else ""
+
+
+def _start(row: dict[str, Any], above: dict[str, Any] | None) -> str:
+    beside = f"{row['us'] / above['us']:.2f}× {above['name']}" if above else ""
+    return f"| {row['name']} | {row['us']:,.0f} µs | {beside} |"
+
+
 def _pause(row: dict[str, Any], p99: float) -> str:
     times = " | ".join(f"{row[figure]:,.0f} µs" for figure in ("us", "p99_us", "longest_us"))
     return f"| {row['name']} | {times} | {row['longest_us'] / p99:.1f}× |"
@@ -153,7 +167,7 @@ def _latency_picture(run: Run) -> str:
     rows = run["latency"]["rows"]
     base = rows[0]["us"]
     bars = [
-        Bar(row["name"], row["us"], f"{row['us'] / base:.2f}× ({row['us']:,.0f} µs)", row is not rows[0])
+        Bar(row["name"], row["us"], f"{row['us'] / base:.2f}× ({row['us']:,.0f} µs)", "bare" not in row)
         for row in rows
     ]
     return bar_chart("One at a time beside a bare commit, p50 (shorter is better)", bars)

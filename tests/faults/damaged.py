@@ -33,7 +33,7 @@ async def work(number: int) -> int:
 class Killed:
     """What a killed owner has left. `early` is its WAL after a part of the work."""
 
-    def __init__(self, folder: Path, durability: str = "full", checkpoint: int = writer.WAL_IDLE) -> None:
+    def __init__(self, folder: Path, durability: str = "full", checkpoint: int = 4 << 20) -> None:
         self.ledger = folder / "ledger.db"
         self.wal = folder / "ledger.db-wal"
         self.mark = folder / "ledger.db.mark"

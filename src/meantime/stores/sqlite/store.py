@@ -42,9 +42,9 @@ T = TypeVar("T")
 _NEAR = 2_000  # rows that a page may pass over on the loop
 _FEW = 20_000  # rows that are counted on the loop
 _FORGET_AT_ONCE = 100  # tasks that are looked for at once
-# Deleted in one transaction, so that nobody waits long behind the upkeep: ten tasks lie on twice as many
+# Deleted in one transaction, so that nobody waits long behind the upkeep: three tasks lie on about as many
 # pages as a start writes. Rows of the journal lie together, and so do the notices of one task.
-_TASKS_AT_ONCE, _ROWS_AT_ONCE = 10, 250
+_TASKS_AT_ONCE, _ROWS_AT_ONCE = 3, 250
 
 
 class SqliteStore(InboxReads, RowReads, ScheduleTable):
