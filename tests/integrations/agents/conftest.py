@@ -28,14 +28,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     scenarios: dict[str, int] = {}
     left_out: list[pytest.Item] = []
     for item in items:
-        host = getattr(getattr(item, "callspec", None), "params", {}).get("host")
-        if report.FILE or not isinstance(host, Host) or host.name not in others:
+        given = getattr(getattr(item, "callspec", None), "params", {})
+        agent = getattr(given.get("host") or given.get("of"), "name", "")
+        if report.FILE or agent not in others or item.get_closest_marker("every_agent"):
             continue
-        if item.get_closest_marker("every_agent"):
-            continue
-        scenario = item.nodeid.partition("[")[0]
+        scenario = f"{item.nodeid.partition('[')[0]} {given.get('victim', '')}"
         turn = scenarios.setdefault(scenario, len(scenarios))
-        if host.name != others[turn % len(others)]:
+        if agent != others[turn % len(others)]:
             left_out.append(item)
     config.hook.pytest_deselected(items=left_out)
     gone = set(left_out)
