@@ -143,7 +143,8 @@ class Writer:
         else:
             self._flush()
         with self._noting_failed_sync():
-            self._perform_checkpoint(lambda: self._empty_wal(BUSY))
+            if os.stat(self._wal).st_size:
+                self._perform_checkpoint(lambda: self._empty_wal(BUSY))
         self._cursor.close()  # after a failed write it holds a statement, which would hold the files
         self._db.close()
         self._mark.close()
