@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 SHARE = 0.10  # of the mean, over the whole soak
 LEAST = 8  # samples from which a line is drawn
-WAL_MOST = 32 << 20  # bytes: the writer empties it at half of that
+WAL_MOST = 32 << 20  # bytes: the writer begins it anew far below that
 
 
 class Sample(NamedTuple):
