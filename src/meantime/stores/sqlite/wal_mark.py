@@ -238,7 +238,7 @@ class WalMark:
             os.pwrite(self._fd, self._synced + latest, 0)
 
     def used_bytes(self) -> tuple[int, int] | None:
-        """As `WalIndex.used_bytes`. None also where there is no mark."""
+        """As `WalIndex.used_bytes`; None, too, where there is no mark."""
         return self._index and self._index.used_bytes()
 
     def lift(self) -> None:
