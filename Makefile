@@ -17,9 +17,9 @@ demo: $(VENV)/.ready
 test: $(VENV)/.tested .agents/.tested .foreign/.ready
 	$(RUN) -m pytest -q -n 3 --dist loadgroup -m "not slow"
 
-# All of it, with what takes long and with every agent that can be installed.
+# All of it, with what takes long and with every agent that can be installed. Four at once: more of it waits.
 test-all: $(VENV)/.tested .agents/.all .foreign/.ready .servers/.ready .sdk/.ready .typescript/.ready .frameworks/.ready
-	$(RUN) -m pytest -q -n 3 --dist loadgroup
+	$(RUN) -m pytest -q -n 4 --dist loadgroup
 
 # Commands, runtime, daemon, command line and agents with the POSIX path, on a Linux that refuses what only Linux
 # has; then the hostile process trees, which are counted and do not fail it. The table is in
