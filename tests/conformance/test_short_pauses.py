@@ -3,26 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from jobs import eventually
 from meantime import Call, Meantime, Settings, current
 from meantime.kernel.event_notices import NoticeRate
 from meantime.kernel.limits import Retention
-from meantime.stores.sqlite import inbox_transactions, store, writer
+from meantime.stores.sqlite import checkpoints, inbox_transactions, store, wal_mark, writer
 from runtimes import runtime_of
 
 pytestmark = pytest.mark.anyio
 STEP = 4
 
 
-def database_of(mt: Meantime) -> sqlite3.Connection:
+def writer_of(mt: Meantime) -> writer.Writer:
     ledger = runtime_of(mt).store
     assert isinstance(ledger, store.SqliteStore)
-    return ledger._writer._db
+    return ledger._writer
+
+
+async def until_all_is_in_the_database(mt: Meantime) -> None:
+    """A checkpoint comes after its commit was acknowledged."""
+
+    async def nothing_waits() -> bool:
+        return (writer_of(mt)._mark.used_bytes() or (0, 1))[1] == 0
+
+    await eventually(nothing_waits)
+
+
+def database_of(mt: Meantime) -> sqlite3.Connection:
+    return writer_of(mt)._db
 
 
 @pytest.fixture
@@ -113,6 +132,7 @@ async def test_commits_do_not_wait_for_a_reader_that_hinders_a_checkpoint(
     async with Meantime.open(path, durability=durability) as mt:
         thread = mt.thread("a")
         await (await thread.start(Call(int, "1"))).wait()
+        await until_all_is_in_the_database(mt)
         reader = sqlite3.connect(path, isolation_level=None)
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM tasks").fetchone()
@@ -153,6 +173,8 @@ async def test_commits_write_over_a_wal_that_is_in_the_database(
                 monkeypatch.setattr(writer, "WAL_IDLE", 1)
                 monkeypatch.setattr(writer, "WAL_FULL", 1)
             await (await thread.start(Call(int, "1"))).wait()
+            if number > 10:
+                await until_all_is_in_the_database(mt)
             sizes.append(Path(f"{path}-wal").stat().st_size)
     assert sizes[0] < sizes[9], "it grows until the first checkpoint"
     assert len(set(sizes[11:])) == 1, "and not from then on"
@@ -178,3 +200,79 @@ async def test_a_wal_that_had_to_grow_long_gives_its_disk_back(
         for _ in range(3):
             await (await thread.start(Call(int, "1"))).wait()
         assert Path(f"{path}-wal").stat().st_size <= 200_000 < grown
+
+
+async def test_a_checkpoint_that_a_reader_cuts_short_is_tried_again_after_a_megabyte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Counted from what it left, not from what it found: readers that come and go made it ever rarer."""
+    path = tmp_path / "work.db"
+    async with Meantime.open(path) as mt:
+        thread = mt.thread("a")
+        for _ in range(10):
+            await (await thread.start(Call(int, "1"))).wait()
+        reader = sqlite3.connect(path, isolation_level=None)
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM tasks").fetchone()
+        monkeypatch.setattr(writer, "WAL_IDLE", 1)
+        await (await thread.start(Call(int, "1"))).wait()
+        assert writer.WAL_AGAIN < writer_of(mt)._again_over < writer.WAL_AGAIN + 400_000
+        reader.close()
+
+
+HOLD = """
+import fcntl, sys
+with open(sys.argv[1], "r+b") as index:
+    fcntl.lockf(index, fcntl.LOCK_EX, 1, 121)  # the byte that SQLite locks for a checkpoint
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def held_checkpoint(path: Path) -> Iterator[None]:
+    """By another program."""
+    line = [sys.executable, "-c", HOLD, f"{path}-shm"]
+    other = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        yield
+    finally:
+        other.communicate("", timeout=30)
+
+
+async def test_a_checkpoint_that_another_program_hinders_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The lock would say that the database has it, and a kill would look like damage."""
+    path = tmp_path / "work.db"
+    async with Meantime.open(path) as mt:
+        thread = mt.thread("a")
+        await (await thread.start(Call(int, "1"))).wait()
+        with held_checkpoint(path):
+            monkeypatch.setattr(writer, "WAL_IDLE", 1)
+            for _ in range(3):
+                await (await thread.start(Call(int, "1"))).wait()
+            noted = json.loads(Path(f"{path}.lock").read_text())["checkpoints"]
+            assert noted <= (checkpoints.number_in(path) or 0)
+
+
+async def test_a_ledger_that_was_closed_beside_a_reader_opens_after_a_restart_of_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The WAL that stays is its own, and the mark says so for another boot, too."""
+    path = tmp_path / "work.db"
+    async with Meantime.open(path) as mt:
+        monkeypatch.setattr(writer, "WAL_IDLE", 1)
+        for _ in range(3):
+            await (await mt.thread("a").start(Call(int, "1"))).wait()
+        await until_all_is_in_the_database(mt)  # so the WAL begins anew at the close, beside the reader
+        reader = sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None)
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM tasks").fetchone()
+    assert wal_mark.has_frames(path)
+    reader.close()
+    monkeypatch.setattr(wal_mark, "boot", lambda: "00000000-0000-4000-8000-000000000000")
+    async with Meantime.open(path) as mt:
+        assert len(await mt.list("all")) == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -142,6 +143,43 @@ def test_a_salvage_does_not_bring_back_what_an_earlier_wal_had(killed: Killed) -
     with pytest.raises(LedgerDamaged):
         found(killed.ledger)
     assert found(killed.ledger, salvage=True) == EVERY
+
+
+def test_a_salvage_takes_nothing_of_an_older_wal(killed: Killed) -> None:
+    """As somebody puts in place with a copy: its pages are older than those of the database."""
+    killed.wal.write_bytes(killed.early)
+    with_it = found(killed.ledger, salvage=True)
+    killed.put_back()
+    killed.wal.unlink()
+    assert with_it >= found(killed.ledger, salvage=True)
+
+
+def test_a_checkpoint_that_was_cut_off_does_not_vouch_for_a_wal_that_is_gone(
+    killed: Killed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have written the number of checkpoints into the database, and other pages not."""
+    killed.wal.unlink()
+    monkeypatch.setattr(wal_mark, "number_in", lambda ledger: killed.claimed.needs)
+    with pytest.raises(LedgerDamaged):
+        found(killed.ledger)
+
+
+def first_mark(killed: Killed) -> None:
+    """As earlier versions wrote it, by the same machine in the same boot."""
+    point = killed.claimed
+    first, magic = wal_mark._FIRST_POINT, wal_mark._FIRST_MAGIC
+    body = first.pack(magic, wal_mark._boot_id(), point.salt, point.checksum, *point[2:6])
+    killed.mark.write_bytes(2 * (body + wal_mark._SUM.pack(zlib.crc32(body))))
+
+
+def test_a_mark_of_an_earlier_version_is_read(killed: Killed) -> None:
+    first_mark(killed)
+    assert found(killed.ledger) == EVERY
+    killed.put_back()
+    first_mark(killed)
+    cut(killed, random.Random(3))
+    with pytest.raises(LedgerDamaged):
+        found(killed.ledger)
 
 
 def test_without_its_mark_a_ledger_opens_as_it_did_in_earlier_versions(killed: Killed) -> None:

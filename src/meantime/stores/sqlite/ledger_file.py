@@ -85,7 +85,7 @@ class LedgerFile:
         if self._lock.was_clean and self._lock.was_marked and self._mark.is_of_another():
             return "it was closed, and a WAL that is not its own is beside it"
         try:
-            if missing := self._mark.missing():
+            if missing := self._mark.missing(self._lock.checkpoints):
                 return missing
             await writer.open(self._prepare)
         except salvage.Damaged as damage:

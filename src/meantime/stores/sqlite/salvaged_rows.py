@@ -40,11 +40,11 @@ class Salvaged:
             str, str
         ] = {}  # ids of tasks that were found and make no sense, and their thread
         self.is_whole = False  # everything that was there has been read
+        claimed = WalMark(damaged).claimed()
         try:
-            overlay = Overlay(damaged)
+            overlay = Overlay(damaged, claimed.salt)
         except OSError:
             return
-        claimed = WalMark(damaged).claimed()
         self.is_whole = overlay.whole_frames(claimed.salt) >= claimed.frames
         scratch = damaged.with_name(f"{damaged.name}.flat")
         for lenient in (True, False) if overlay.frames else (False,):

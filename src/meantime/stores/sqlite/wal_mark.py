@@ -43,10 +43,12 @@ _INDEX = struct.Struct("=I 8x BxH I 4x 2I 8s 8x")
 _BACKFILLED = struct.Struct("=96x I")  # frames that are in the database, behind the head and its copy
 _INDEX_VERSION = 3007000
 _POINT = struct.Struct("=8s 16s 8s 8s 5I")
+_FIRST_POINT = struct.Struct("=8s 16s 8s 8s 4I")  # of earlier versions, which did not say what it needs
 _CHECKSUM = struct.Struct(">2I")  # as it is in a frame
 _SUM = struct.Struct("=I")
-_MAGIC = b"MTMARK02"
+_MAGIC, _FIRST_MAGIC = b"MTMARK02", b"MTMARK01"
 _SLOT = _POINT.size + _SUM.size
+_FIRST_SLOT = _FIRST_POINT.size + _SUM.size
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -59,14 +61,14 @@ class Point(NamedTuple):
     page_size: int
     page: int  # the page in the last frame, and what was in it: a checkpoint brings that to the database
     page_sum: int
-    needs: int  # the number of checkpoints in a database that has this commit
+    needs: int = 0  # the number of checkpoints in a database that has this commit
 
     def packed(self, boot_id: bytes) -> bytes:
         body = _POINT.pack(_MAGIC, boot_id, self.salt, self.checksum, *self[2:])
         return body + _SUM.pack(zlib.crc32(body))
 
 
-_NOTHING = Point(bytes(8), bytes(8), 0, 0, 0, 0, 0)  # claims nothing
+_NOTHING = Point(bytes(8), bytes(8), 0, 0, 0, 0)  # claims nothing
 
 
 class WalIndex:
@@ -94,7 +96,7 @@ class WalIndex:
             return None
         (backfilled,) = _BACKFILLED.unpack_from(self._index)
         size = FRAME_HEADER + _bytes(page_size)
-        return frames * size, (frames - backfilled) * size
+        return (frames * size, (frames - backfilled) * size) if backfilled <= frames else None
 
     def end(self, needs: int = 0) -> Point | None:
         """None where the WAL is empty, or SQLite keeps its index in a form that we do not know."""
@@ -115,6 +117,9 @@ class WalIndex:
         _, _, page_size, frames, *_ = _INDEX.unpack_from(self._index)
         if self.is_at(wal):
             os.truncate(wal, _frame_offset(frames + 1, _bytes(page_size)) if frames else 0)
+
+    def sync(self) -> None:
+        sync_data(self._wal)
 
     def checksum_at(self, point: Point) -> bytes:
         """As it is now in the frame of the point."""
@@ -147,23 +152,29 @@ class WalMark:
         self._looked = 0.0
         self.needs = 0  # the number of the next checkpoint
 
-    def missing(self) -> str:
-        """The acknowledged commits that the ledger lacks, or the empty string. For a closed ledger."""
+    def missing(self, checkpoints: int) -> str:
+        """The acknowledged commits that the ledger lacks, or the empty string. For a closed ledger.
+
+        checkpoints: the number that was noted after the last whole checkpoint.
+        """
         point = self.claimed()
         if not point.frames:
             return ""
         end = self._recovered(point) if has_frames(self._ledger) else None
         if end is None or end.salt != point.salt:
-            if self._is_in_database(point):
+            if self._is_in_database(point, checkpoints):
                 return ""
             return "its WAL is gone, or is not the one that was written"
         if end.frames < point.frames:
             return f"its WAL can be read up to frame {end.frames}, and was written up to {point.frames}"
         return "" if end.checksum == point.checksum else "its WAL is not the one that was written"
 
-    def _is_in_database(self, point: Point) -> bool:
-        """By a checkpoint of ours, or by another program that has brought the WAL into it, as it should."""
-        number = number_in(self._ledger) or 0
+    def _is_in_database(self, point: Point, noted: int) -> bool:
+        """By a checkpoint of ours, or by another program that has brought the WAL into it, as it should.
+
+        A checkpoint that was cut off may have written the number into the database and other pages not; so
+        what was noted after it counts, unless the machine was restarted: the note is not synced."""
+        number = noted if self._is_of_this_boot() else number_in(self._ledger) or 0
         return number >= point.needs > 0 or _page_sum(self._ledger, point) == point.page_sum
 
     def is_of_another(self) -> bool:
@@ -179,11 +190,23 @@ class WalMark:
     def claimed(self) -> Point:
         """A mark that is missing or cannot be read claims nothing: earlier versions wrote none, a ledger that
         was closed has none, and a power cut may have torn it."""
+        said = self._said()
+        return (
+            _unpacked(said[_SLOT:], self._boot)
+            or _unpacked(said[:_SLOT])
+            or _unpacked_first(said[_FIRST_SLOT:], self._boot)
+            or _unpacked_first(said[:_FIRST_SLOT])
+            or _NOTHING
+        )
+
+    def _is_of_this_boot(self) -> bool:
+        return _unpacked(self._said()[_SLOT:], self._boot) is not None
+
+    def _said(self) -> bytes:
         try:
-            said = self.path.read_bytes()
+            return self.path.read_bytes()
         except OSError:
-            return _NOTHING
-        return _unpacked(said[_SLOT:], self._boot) or _unpacked(said[:_SLOT]) or _NOTHING
+            return b""
 
     def _recovered(self, point: Point) -> Point | None:
         """How much of the WAL SQLite takes. `mode=ro`: closing such a connection leaves the WAL as it is."""
@@ -240,6 +263,14 @@ class WalMark:
     def used_bytes(self) -> tuple[int, int] | None:
         """As `WalIndex.used_bytes`; None, too, where there is no mark."""
         return self._index and self._index.used_bytes()
+
+    def settle(self) -> None:
+        """At a close that leaves the WAL: it is this ledger's own, even after a restart of the machine.
+        Raises OSError."""
+        if self._index is not None and self._fd >= 0:
+            self._index.sync()
+            self.move(synced=True)
+            sync_data(self._fd)
 
     def lift(self) -> None:
         """Claims nothing until the next commit. Synced: once the WAL is emptied, a power cut may leave it
@@ -315,15 +346,21 @@ def _boot_id() -> bytes:
         return b""
 
 
-def _unpacked(slot: bytes, boot_id: bytes | None = None) -> Point | None:
+def _unpacked(
+    slot: bytes, boot_id: bytes | None = None, form: struct.Struct = _POINT, magic: bytes = _MAGIC
+) -> Point | None:
     """None where it was not written whole, or in another boot than the one that is asked for."""
-    body, written = slot[: _POINT.size], slot[_POINT.size : _SLOT]
-    if len(slot) < _SLOT or _SUM.pack(zlib.crc32(body)) != written:
+    body, written = slot[: form.size], slot[form.size : form.size + _SUM.size]
+    if len(body) < form.size or _SUM.pack(zlib.crc32(body)) != written:
         return None
-    magic, boot_then, *rest = _POINT.unpack(body)
-    if magic != _MAGIC or (boot_id is not None and boot_then != boot_id):
+    known, boot_then, *rest = form.unpack(body)
+    if known != magic or (boot_id is not None and boot_then != boot_id):
         return None
     return Point(*rest)
+
+
+def _unpacked_first(slot: bytes, boot_id: bytes | None = None) -> Point | None:
+    return _unpacked(slot, boot_id, _FIRST_POINT, _FIRST_MAGIC)
 
 
 def has_frames(ledger: Path) -> bool:

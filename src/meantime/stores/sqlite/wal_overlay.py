@@ -34,15 +34,15 @@ class WalFrame(NamedTuple):
 class Overlay:
     """The frames of a WAL, for the database that they belong to. Reading them is what takes long."""
 
-    def __init__(self, damaged: Path) -> None:
-        """Raises OSError."""
+    def __init__(self, damaged: Path, claimed: bytes) -> None:
+        """`claimed`: the salt of the WAL that had acknowledged commits, or zeros. Raises OSError."""
         wal = Path(f"{damaged}-wal")
         content = wal.read_bytes() if wal.exists() else b""
         with damaged.open("rb") if damaged.exists() else io.BytesIO() as file:
             self._page_size = _page_size(file.read(100)) or _wal_page_size(content)
         self._damaged = damaged
         self.frames = list(_frames(content, self._page_size))
-        self._salt = _newest_salt(content[SALT], self.frames)
+        self._salt = _newest_salt(content[SALT], claimed, self.frames)
 
     def whole_frames(self, salt: bytes) -> int:
         """From the beginning, of this WAL and no other."""
@@ -85,16 +85,23 @@ def _wal_page_size(content: bytes) -> int:
     return said if said in {1 << power for power in range(9, 17)} else 4096
 
 
-def _newest_salt(header: bytes, frames: list[WalFrame]) -> bytes:
+def _newest_salt(header: bytes, claimed: bytes, frames: list[WalFrame]) -> bytes:
     """The header's. Where that is damaged: the first half of a salt counts how often the WAL began anew. A
-    salt that only one frame has may be damaged itself."""
+    salt that only one frame has may be damaged itself. Nothing of a WAL that is older than the claimed one is
+    taken: it is in the database since long."""
     salts = Counter(frame.salt for frame in frames if frame.is_whole)
-    if header in salts or not salts:
-        return header
     repeated = [salt for salt, count in salts.items() if count > 1] or list(salts)
-    first = int.from_bytes(repeated[0][:4], "big")
-    half = 1 << 31  # the count wraps around
-    return max(repeated, key=lambda salt: (int.from_bytes(salt[:4], "big") - first + half) & _MASK)
+    found = [header] if header in salts else repeated
+    if not found:
+        return header
+    newest = max(found, key=lambda salt: _begun_since(found[0], salt))
+    return newest if not any(claimed) or _begun_since(claimed, newest) >= 0 else claimed
+
+
+def _begun_since(one: bytes, other: bytes) -> int:
+    """How often the WAL began anew from one salt to the other. The count wraps around."""
+    difference = (int.from_bytes(other[:4], "big") - int.from_bytes(one[:4], "big")) & _MASK
+    return difference - (_MASK + 1) if difference >> 31 else difference
 
 
 def _committed(frames: list[WalFrame], salt: bytes, *, lenient: bool) -> Iterator[WalFrame]:

@@ -2,7 +2,7 @@
 
 `full` writes on a thread of its own, where one fdatasync serves a whole group; `fast` writes on the
 event loop, once per tick, without fdatasync. Checkpoints belong to the writer: SQLite's own would
-stall readers, and with one writing connection its WAL-reset bug cannot happen.
+stall readers, and while nobody else performs checkpoints its WAL-reset bug (before 3.51.3) cannot happen.
 """
 
 from __future__ import annotations
@@ -143,8 +143,8 @@ class Writer:
         else:
             self._flush()
         with self._noting_failed_sync():
-            if os.stat(self._wal).st_size:
-                self._perform_checkpoint(lambda: self._empty_wal(BUSY))
+            if os.stat(self._wal).st_size and not self._perform_checkpoint(lambda: self._empty_wal(BUSY)):
+                self._mark.settle()
         self._cursor.close()  # after a failed write it holds a statement, which would hold the files
         self._db.close()
         self._mark.close()
@@ -297,15 +297,20 @@ class Writer:
 
     def _checkpoint(self, over: int) -> None:
         with self._noting_failed_sync():
-            known = self._mark.used_bytes()
-            used, waiting = known or 2 * (os.stat(self._wal).st_size,)
+            used, waiting = self._used_bytes()
             if waiting <= max(over, self._again_over):
                 return
-            if known and used < WAL_MOST:
-                is_done = self._perform_checkpoint(self._fill_database)
+            if used >= WAL_MOST or not self._mark.used_bytes():
+                is_done = self._perform_checkpoint(lambda: self._empty_wal(BUSY if used >= WAL_MOST else 0))
             else:
-                is_done = self._perform_checkpoint(lambda: self._empty_wal(0 if used < WAL_MOST else BUSY))
-            self._again_over = 0 if is_done else waiting + WAL_AGAIN
+                is_done = self._perform_checkpoint(self._fill_database)
+            self._again_over = 0 if is_done else self._used_bytes()[1] + WAL_AGAIN
+
+    def _used_bytes(self) -> tuple[int, int]:
+        if (known := self._mark.used_bytes()) is not None:
+            return known
+        size = os.stat(self._wal).st_size
+        return size, size
 
     def _perform_checkpoint(self, way: Callable[[], bool]) -> bool:
         """False if a reader hinders it. A full disk, on which the number cannot be raised, needs the
@@ -328,8 +333,8 @@ class Writer:
     def _fill_database(self) -> bool:
         """The next commit begins the WAL anew, in the same blocks of the disk: a sync then has no change of
         the file itself to write, and takes a fraction of the time that it takes for a file that grows."""
-        (_, frames, filled) = self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        return frames == filled
+        (busy, frames, filled) = self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        return not busy and frames == filled
 
     def _empty_wal(self, patience: int) -> bool:
         """While we wait for a reader, every commit waits with us."""
@@ -348,8 +353,7 @@ class Writer:
         with contextlib.suppress(sqlite3.Error):
             self._set_sync(False)  # the checkpoint syncs it
             number = checkpoints.raised(self._cursor)
-            self._mark.move(synced=False)
-            self._mark.needs = number + 1
+            self._mark.needs = number + 1  # from the next commit on
             return number
         return None
 
