@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
+
+from meantime import Status, Task
 
 from .judge import Fact
 from .workers.jobs import Job
-from .workers.verdict import Done, Outage, Ran, _may_be_lost, _was_given_up, runs_of
+from .workers.verdict import Done, Outage, Ran, _may_be_lost, _wrong, runs_of
 
 PATIENCE = 20.0
 DONE = Done(killed={"w1 2"}, outages=[Outage("w2", 100.0, 129.0)], patience=PATIENCE, full=set())
@@ -38,8 +43,12 @@ def test_a_command_survives_the_kill_of_its_worker():
     assert _may_be_lost(PLAIN, "w1", [Ran(1, "w1", "2", 99.0)], DONE)
 
 
-def test_an_idempotent_function_is_lost_only_with_three_workers_that_were_killed_or_away():
-    runs = [Ran(1, "w1", "2", 90.0), Ran(2, "w2", "5", 99.0), Ran(3, "w1", "2", 140.0)]
-    assert _was_given_up(3, runs, DONE)
-    assert not _was_given_up(2, runs[:2], DONE)
-    assert not _was_given_up(3, [*runs[:2], Ran(3, "w1", "3", 140.0)], DONE)  # nothing happened to this life
+def test_nothing_explains_the_loss_of_an_idempotent_function():
+    runs = [Ran(attempt, "w1", "2", 90.0 + attempt) for attempt in (1, 2, 3)]
+    claim = SimpleNamespace(worker="w1")
+    lost = cast(
+        "Task",
+        SimpleNamespace(status=Status.LOST, run=SimpleNamespace(claim=claim, attempt=3), outcome="lost"),
+    )
+    assert list(_wrong(PLAIN, lost, runs, None, DONE)) == []
+    assert len(list(_wrong(Job("a-1", "a", "idempotent", 1.0, False), lost, runs, None, DONE))) == 1

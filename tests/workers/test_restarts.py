@@ -80,6 +80,17 @@ async def test_a_task_that_ends_its_workers_is_given_up_after_three_losses(site:
     assert (task.status, task.run.attempt) == (Status.LOST, 3)
 
 
+async def test_a_task_may_end_as_many_workers_as_the_owner_allows(site: Site):
+    mt = await site.open(worker_attempts=1)
+    await site.worker()
+    handle = await mt.thread("a").start(Call(jobs.forever), place=PLACE, retry="idempotent")
+    await until(lambda: len(site.workers["w1"].runs) == 1)
+    await site.leave()
+    await site.worker()
+    task = await handle.wait(20)
+    assert (task.status, task.run.attempt) == (Status.LOST, 1)
+
+
 async def test_a_later_owner_follows_what_runs_at_a_worker(site: Site):
     mt = await site.open()
     worker = await site.worker()

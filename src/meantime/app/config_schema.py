@@ -244,6 +244,9 @@ class EngineSection(Struct, frozen=True):
         TIMEOUT,
         "seconds that a task waits for a worker that can perform it, before it fails: no_worker",
     ] = 600.0
+    attempts: Annotated[
+        int, LIMIT, "attempts of an idempotent task that may end with their worker; then it is lost"
+    ] = 3
 
 
 class WorkerSection(Struct, frozen=True):
@@ -315,6 +318,7 @@ def settings_of(config: Config) -> Settings:
         worker_lease=config.engine.lease,
         worker_grace=config.engine.grace,
         worker_wait=config.engine.wait,
+        worker_attempts=config.engine.attempts,
         place=config.engine.place,
         wakes=WakeBudget(**_fields(config.wakes)),
         notices=NoticeRate(**_fields(config.notices)),

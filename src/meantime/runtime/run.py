@@ -15,6 +15,7 @@ from meantime.kernel.bounds import bounded, filed, unfiled
 from meantime.kernel.change import Disposition, Facts, ending
 from meantime.kernel.errors import Closed, MeantimeError, NotFound, Refused
 from meantime.kernel.lifecycle import Move, Status
+from meantime.kernel.limits import NO_LIMIT
 from meantime.kernel.model import Failed, Lost, Outcome, Run, Task, fence_of
 from meantime.kernel.outcomes import TIMEOUT, Report, abandon, is_unheard, judge, sound
 from meantime.kernel.payloads import short
@@ -30,7 +31,6 @@ from .run_notices import RunNotices
 from .settings import Settings
 
 UNTOLD = "Its worker had not begun it when the owner of the ledger ended, and what it needs was not stored."
-MOST_LOSSES = 3  # attempts of a task that end with their worker, before it is lost: it may be what ends them
 
 
 class Live:
@@ -242,8 +242,9 @@ class Runs:
         if task.status is Status.CANCELLING or not runner.abilities.adopt or not runner.can_run(task):
             return False
         losses = task.run.losses + 1
-        if task.place and losses >= MOST_LOSSES:
-            return False
+        most = self._settings.worker_attempts
+        if task.place and losses >= most != NO_LIMIT:
+            return False  # it may be what ends them
         run = replace(
             task.run,
             attempt=task.run.attempt + 1,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from meantime.kernel.constraints import TIMEOUT, one_of, seconds, whole
+from meantime.kernel.constraints import LIMIT, TIMEOUT, one_of, seconds, whole
 from meantime.kernel.event_notices import NoticeRate
 from meantime.kernel.limits import Limits, PluginDefaults, Retention
 from meantime.kernel.model import InlineLimits
@@ -48,6 +48,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     worker_lease: float = 30.0  # seconds of silence after which a worker counts as lost
     worker_grace: float = 30.0  # seconds that a lost one has to come back, before its runs are lost
     worker_wait: Annotated[float, TIMEOUT] = 600.0  # seconds that work waits for a worker that can perform it
+    worker_attempts: Annotated[int, LIMIT] = 3  # of an idempotent task that may end with their worker
     place: Annotated[dict[str, str], check_places] = {}  # where kinds of work, or names, run; default "here"
     plugins: PluginDefaults = PluginDefaults()  # for registries that are given no config
     max_wait: float = 600.0  # the longest that `output(wait=…)` waits

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from meantime import Call, LeaseLost, Meantime, Settings, Shell
 from meantime.carriers.carrier_url import owner_carrier
-from meantime.kernel.limits import Limits
+from meantime.kernel.limits import NO_LIMIT, Limits
 from meantime.ports.carrier import OwnerCarrier
 
 from .. import works
@@ -48,6 +48,7 @@ class Owner:
             limits=Limits(per_thread=-1, total=50),
             worker_lease=patience / 2,
             worker_grace=patience / 2,
+            worker_attempts=NO_LIMIT,  # chance may end several workers under one task
             reconcile_every=0.5,
         )
         self._beside: set[asyncio.Task[None]] = set()

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from meantime import Meantime, Task
-from meantime.runtime.run import MOST_LOSSES
 
 from ..judge import Fact, Told, Verdict, judge, read_facts
 from ..served import Line, misnumbered
@@ -106,7 +105,7 @@ def _wrong(job: jobs.Job, task: Task, ran: list[Ran], output: str | None, done: 
     status = str(task.status)
     worker = task.run.claim.worker if task.run.claim is not None else ""
     where = f"{job.id} ({job.kind}, at {worker}, attempt {task.run.attempt}) is {status}: {task.outcome}"
-    runs_again = job.kind == "idempotent" and not _was_given_up(task.run.losses + 1, ran, done)
+    runs_again = job.kind == "idempotent"
     if status not in ("completed", "lost") or (runs_again and status == "lost"):
         yield where
     elif status == "lost" and not _may_be_lost(job, worker, ran, done):
@@ -119,12 +118,6 @@ def _wrong(job: jobs.Job, task: Task, ran: list[Ran], output: str | None, done: 
         later = [other for other in ran if other.attempt > one.attempt]
         if later and not _ended_with_its_worker(one, done):
             yield f"{where}; attempt {one.attempt} was given up, and its worker was there: {ran}"
-
-
-def _was_given_up(losses: int, ran: list[Ran], done: Done) -> bool:
-    """A task that has lost three workers is not run again, as it may be what ends them. Here chance does it,
-    once in some ten thousand tasks: each attempt ended with a fault of ours."""
-    return losses >= MOST_LOSSES and all(_ended_with_its_worker(one, done) for one in ran)
 
 
 def _ended_with_its_worker(ran: Ran, done: Done) -> bool:
