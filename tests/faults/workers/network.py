@@ -83,12 +83,14 @@ class Relay:
             asyncio.ensure_future(self._pass(reader, there)),
             asyncio.ensure_future(self._pass(there_reader, writer)),
         ]
-        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-        await self._passing.wait()  # that the other end is gone is not known while nothing passes
-        for each in ways:
-            each.cancel()
-        for end in (writer, there):
-            end.transport.abort()
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            await self._passing.wait()  # that the other end is gone is not known while nothing passes
+        finally:
+            for each in ways:
+                each.cancel()
+            for end in (writer, there):
+                end.transport.abort()
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):
@@ -128,8 +130,11 @@ class Namespace:
         other = f"mtf{os.getpid() % 100_000}w{number}"
         net = f"10.{200 + os.getpid() % 50}.{os.getpid() // 50 % 250}.{number * 4}"
         first, second = (f"{net.rpartition('.')[0]}.{number * 4 + n}" for n in (1, 2))
+        # While the cable is unplugged it has no route: nothing that is meant for it may leave this machine.
+        self._nowhere = ("blackhole", f"{net}/30", "metric", "4000")
         _ip("netns", "add", self._name)
         try:
+            _ip("route", "add", *self._nowhere)
             _ip("link", "add", self._cable, "type", "veth", "peer", "name", other)
             _ip("link", "set", other, "netns", self._name)
             _ip("addr", "add", f"{first}/30", "dev", self._cable)
@@ -151,7 +156,11 @@ class Namespace:
         _ip("link", "set", self._cable, "up")
 
     def close(self) -> None:
-        for words in (("link", "del", self._cable), ("netns", "del", self._name)):
+        for words in (
+            ("link", "del", self._cable),
+            ("netns", "del", self._name),
+            ("route", "del", *self._nowhere),
+        ):
             subprocess.run(["ip", *words], capture_output=True)
 
 

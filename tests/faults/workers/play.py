@@ -106,8 +106,10 @@ class Site:
         self.broker.end()
         clear(self.folder)
         for one in self._ways.values():
+            one.mend()
+        self._relays.close()  # while the other ends of its connections are there
+        for one in self._ways.values():
             one.close()
-        self._relays.close()
         self.stack.close()
 
     def allow(self, share: float) -> None:
