@@ -45,7 +45,7 @@ def test_without_a_plant_the_judge_is_silent(closed: World, killed: World) -> No
 
 
 def test_without_the_mark_a_cut_wal_loses(killed: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WalMark, "missing", lambda mark: "")
+    monkeypatch.setattr(WalMark, "missing", lambda mark, checkpoints: "")
     assert any("without a word" in problem for problem in found(killed, "killed", "WAL", damage_kinds.cut))
 
 

@@ -11,7 +11,8 @@ from . import checkpoints, salvage
 from .ledger_lock import Lock, make_private
 from .sql import migrate, schema_lacks
 from .wal_mark import WalMark, has_frames
-from .writer import Writer, translate
+from .write_errors import translate
+from .writer import Writer
 
 ALWAYS_CHECKED = 16 << 20  # bytes that are checked in some tens of milliseconds
 

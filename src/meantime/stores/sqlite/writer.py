@@ -18,21 +18,21 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple, Protocol
 
-from meantime.kernel.errors import Closed, Degraded, LedgerDamaged, LedgerError, MeantimeError
+from meantime.kernel.errors import Closed, Degraded, LedgerError, MeantimeError
 
 from . import checkpoints
 from .commit import RowRefused
 from .disk_reserve import Reserve
-from .salvage import is_damage, rescue, set_wal_aside
+from .salvage import rescue, set_wal_aside
 from .sql import lenient_text
 from .wal_mark import WalMark
+from .write_errors import disk_full, is_failed_sync, is_full, maybe_written, sync_failed
 
 Operation = Callable[..., Any]
 Translate = Callable[[sqlite3.Error], MeantimeError]
 MAX_GROUP = 512  # bounds how long one commit can take, and so how long anybody waits for it
 PATIENCE = 10.0  # seconds that a close waits for the disk
 WAL_IDLE = 1 << 20  # above this, checkpoint when nothing waits: often, as the next commit waits for all of it
-_SYNC_ERRORS = (sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC)
 WAL_FULL = 4 << 20  # above this, checkpoint now
 WAL_AGAIN = 1 << 20  # bytes by which the WAL grows until a checkpoint is tried again that a reader hindered
 WAL_MOST = 64 << 20  # above this, a checkpoint waits for readers, and commits wait with it
@@ -233,7 +233,7 @@ class Writer:
             self.failed_sync = self._unwritten = True
             with contextlib.suppress(sqlite3.Error, Degraded):
                 self._write_anew()
-        return _sync_failed() if is_cut else _maybe_written()
+        return sync_failed() if is_cut else maybe_written()
 
     def _write_anew(self) -> None:
         """All pages of the WAL go to the database, which is synced; then the WAL begins anew."""
@@ -243,9 +243,9 @@ class Writer:
             with self._mark.lifted():
                 (busy, *_) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         except OSError as problem:
-            raise _sync_failed() from problem
+            raise sync_failed() from problem
         if busy:
-            raise _sync_failed()
+            raise sync_failed()
         self._unwritten = False
 
     def _check_names(self) -> None:
@@ -273,7 +273,7 @@ class Writer:
 
     def _alone(self, write: Write) -> Any:
         if write.spends and self._reserve.spent and not self._reserve.keep():
-            return _disk_full()
+            return disk_full()
         try:
             return self._transact([write])[0]
         except sqlite3.Error as problem:
@@ -283,9 +283,9 @@ class Writer:
                 return self._translate(problem)
             if write.spends:
                 self._reserve.spent = True  # not the reserve, but the disk is as full as if it were
-                return _disk_full()
+                return disk_full()
             if not self._reserve.spend():
-                return _disk_full()
+                return disk_full()
         except Exception as problem:
             return problem
         return self._alone(write)  # once more, with what the reserve gave back
@@ -376,45 +376,6 @@ def connect(path: Path) -> sqlite3.Connection:
     db.execute("PRAGMA wal_autocheckpoint=0")
     db.execute(f"PRAGMA journal_size_limit={WAL_FULL}")  # bytes that the WAL keeps when it begins anew
     return db
-
-
-def is_full(problem: sqlite3.Error) -> bool:
-    return problem.sqlite_errorcode == sqlite3.SQLITE_FULL if hasattr(problem, "sqlite_errorcode") else False
-
-
-def is_failed_sync(problem: Exception) -> bool:
-    return getattr(problem, "sqlite_errorcode", 0) in _SYNC_ERRORS
-
-
-def translate(problem: sqlite3.Error, path: Path) -> MeantimeError:
-    if is_full(problem):
-        return _disk_full()
-    if is_damage(problem):
-        return LedgerDamaged(
-            f"The ledger {path} is damaged: {problem}.",
-            hint="Close and open it again: it is set aside and you are told what can be saved.",
-        )
-    hint = "Look at the disk and at who else uses the file, then try again."
-    return LedgerError(f"The ledger {path} cannot be used now: {problem}.", hint=hint)
-
-
-def _disk_full() -> Degraded:
-    return Degraded(
-        "The disk is full: nothing new is started; endings are still recorded.", hint="Free some space."
-    )
-
-
-def _sync_failed() -> Degraded:
-    return Degraded(
-        "The disk failed to sync: nothing is recorded until it does.",
-        hint="Look at the disk (the kernel's log says what failed), then try again.",
-    )
-
-
-def _maybe_written() -> LedgerError:
-    """A refusal would say that it is not there; but a dying disk may have its frames."""
-    text = "The disk failed to sync, and to take the write back: it may be recorded or not."
-    return LedgerError(text, hint="Look at the disk, open the ledger again, and see whether it is there.")
 
 
 def _resolve(done: list[tuple[asyncio.Future[Any], Any]]) -> None:
