@@ -13,7 +13,8 @@ from typing import Any
 
 from meantime import Call, Meantime
 from meantime.stores.sqlite import sql
-from meantime.stores.sqlite.writer import Writer, connect
+from meantime.stores.sqlite.connection import connect
+from meantime.stores.sqlite.writer import Writer
 
 from .measure import RATIOS, TABLES, UNLIMITED, Bare, Ratio, cpu, folder, table, us, verdict
 

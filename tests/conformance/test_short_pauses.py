@@ -18,7 +18,7 @@ from jobs import eventually
 from meantime import Call, Meantime, Settings, current
 from meantime.kernel.event_notices import NoticeRate
 from meantime.kernel.limits import Retention
-from meantime.stores.sqlite import checkpoints, inbox_transactions, store, wal_mark, writer
+from meantime.stores.sqlite import checkpoints, connection, inbox_transactions, store, wal_mark, writer
 from runtimes import runtime_of
 
 pytestmark = pytest.mark.anyio
@@ -156,7 +156,7 @@ async def test_a_wal_that_grows_too_long_is_emptied_even_if_that_takes_time(
         database_of(mt).set_trace_callback(statements.append)
         await (await mt.thread("a").start(Call(int, "1"))).wait()
     assert "PRAGMA wal_checkpoint(PASSIVE)" not in statements
-    assert f"PRAGMA busy_timeout={writer.BUSY}" in statements
+    assert f"PRAGMA busy_timeout={connection.BUSY}" in statements
 
 
 @pytest.mark.parametrize("durability", ["full", "fast"])
@@ -184,6 +184,7 @@ async def test_a_wal_that_had_to_grow_long_gives_its_disk_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(writer, "WAL_FULL", 100_000)
+    monkeypatch.setattr(connection, "WAL_KEPT", 100_000)
     monkeypatch.setattr(writer, "WAL_AGAIN", 0)
     path = tmp_path / "work.db"
     async with Meantime.open(path) as mt:

@@ -21,7 +21,7 @@ from meantime.app.ledger_audit import audit
 from meantime.kernel.model import Lost
 from meantime.runners.shell.output_ring import look as look_at_state
 from meantime.runners.shell.shim import cells
-from meantime.stores.sqlite import wal_mark
+from meantime.stores.sqlite import wal_index
 from meantime.surfaces.http.tokens import kept_secret
 
 from .strace import ROOT
@@ -301,13 +301,13 @@ async def _told(mt: Meantime, thread: str) -> list[str]:
 
 def _mark_first() -> None:
     """A planted bug: the mark is written before its commit, so a kill between the two leaves it ahead."""
-    end = wal_mark.WalIndex.end
+    end = wal_index.WalIndex.end
 
-    def ahead(index: wal_mark.WalIndex, needs: int = 0) -> wal_mark.Point | None:
+    def ahead(index: wal_index.WalIndex, needs: int = 0) -> wal_index.Point | None:
         found = end(index, needs)
         return found and found._replace(frames=found.frames + 3)
 
-    wal_mark.WalIndex.end = ahead  # type: ignore[method-assign]
+    wal_index.WalIndex.end = ahead  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from meantime import Call, Degraded, Meantime
-from meantime.stores.sqlite import wal_mark, writer
+from meantime.stores.sqlite import wal_index, wal_mark, writer
 
 from .strace import ROOT
 
@@ -52,7 +52,7 @@ class Killed:
             owner.communicate()
         self.claimed = wal_mark.WalMark(self.ledger).claimed()
         # Of the WAL. Frames of an earlier one may be behind that.
-        self.used = wal_mark.WAL_HEADER + self.claimed.frames * (wal_mark.FRAME_HEADER + 4096)
+        self.used = wal_index.WAL_HEADER + self.claimed.frames * (wal_index.FRAME_HEADER + 4096)
         self._inode = self.ledger.stat().st_ino
         self._files = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from meantime import LedgerDamaged
-from meantime.stores.sqlite import checkpoints, wal_mark
+from meantime.stores.sqlite import checkpoints, wal_index, wal_mark
 
 from .damaged import EVERY, Killed, found
 
-FRAME = wal_mark.FRAME_HEADER + 4096
+FRAME = wal_index.FRAME_HEADER + 4096
 Damage = Callable[[Killed, random.Random], object]
 
 
@@ -154,10 +154,13 @@ def test_a_salvage_takes_nothing_of_an_older_wal(killed: Killed) -> None:
     assert with_it >= found(killed.ledger, salvage=True)
 
 
+@pytest.mark.parametrize("later", ["in the same boot", "after a restart of the machine"])
 def test_a_checkpoint_that_was_cut_off_does_not_vouch_for_a_wal_that_is_gone(
-    killed: Killed, monkeypatch: pytest.MonkeyPatch
+    killed: Killed, monkeypatch: pytest.MonkeyPatch, later: str
 ) -> None:
     """It may have written the number of checkpoints into the database, and other pages not."""
+    if later != "in the same boot":
+        restart(monkeypatch)
     killed.wal.unlink()
     monkeypatch.setattr(wal_mark, "number_in", lambda ledger: killed.claimed.needs)
     with pytest.raises(LedgerDamaged):

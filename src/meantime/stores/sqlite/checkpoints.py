@@ -17,8 +17,10 @@ SQL = queries()
 
 
 def raised(cursor: sqlite3.Cursor) -> int:
-    (number,) = cursor.execute(SQL["raise_checkpoints"]).fetchone()
-    return number
+    row = cursor.execute(SQL["raise_checkpoints"]).fetchone()
+    if row is None:
+        raise sqlite3.DatabaseError("the number of checkpoints is gone")
+    return row[0]
 
 
 def number_now(db: sqlite3.Connection) -> int:

@@ -83,7 +83,8 @@ class LedgerFile:
         """Opens the database, or says what is damaged in it."""
         if self._is_older():
             return "its database is older than its WAL"
-        if self._lock.was_clean and self._lock.was_marked and self._mark.is_of_another():
+        is_own = not self._lock.is_copy and self._lock.was_marked  # otherwise its mark says nothing
+        if is_own and self._lock.was_clean and self._mark.is_of_another():
             return "it was closed, and a WAL that is not its own is beside it"
         try:
             if missing := self._mark.missing(self._lock.checkpoints):

@@ -68,6 +68,9 @@ class Lock:
             self.is_copy = not self._origin.is_of(self._ledger)
         self._fd = fd
         self._write(clean=False)
+        if text and self.was_clean:  # a power cut would leave it clean beside a WAL of ours
+            with contextlib.suppress(OSError):
+                sync_file(fd)
 
     def mark_made(self, checkpoints: int) -> None:
         """There is a database of ours. It may be a new one, in place of one that was removed or damaged."""
@@ -106,8 +109,14 @@ class Lock:
         self._write(clean=False)
 
     def _write(self, *, clean: bool) -> None:
+        with self._writing, contextlib.suppress(OSError):  # a full disk does not stop us from owning
+            text = self._text(clean=clean)
+            os.pwrite(self._fd, text, 0)
+            os.ftruncate(self._fd, len(text))
+
+    def _text(self, *, clean: bool) -> bytes:
         origin = {} if self._origin is None else {"origin": list(self._origin)}
-        text = json.dumps(
+        return json.dumps(
             {
                 "pid": os.getpid(),
                 "host": socket.gethostname(),
@@ -121,9 +130,6 @@ class Lock:
                 **origin,
             }
         ).encode("utf-8", "replace")
-        with self._writing, contextlib.suppress(OSError):  # a full disk does not stop us from owning
-            os.pwrite(self._fd, text, 0)
-            os.ftruncate(self._fd, len(text))
 
     def give_back(self, *, clean: bool) -> None:
         if self._fd >= 0:

@@ -18,7 +18,6 @@ in it, as on a full disk, the mark is lifted and synced first.
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import sqlite3
 import struct
@@ -28,114 +27,21 @@ import zlib
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from meantime.system.platform import boot, sync_data
 
 from .checkpoints import number_in
+from .wal_index import SALT, WAL_HEADER, Point, WalIndex
 
 LOOKED = 0.1  # seconds between two looks for the name of the WAL
-WAL_HEADER = 32
-FRAME_HEADER = 24
-SALT = slice(16, 24)  # in the header of a WAL
-# The head of SQLite's WAL index, in the machine's own byte order: https://sqlite.org/walformat.html
-_INDEX = struct.Struct("=I 8x BxH I 4x 2I 8s 8x")
-_BACKFILLED = struct.Struct("=96x I")  # frames that are in the database, behind the head and its copy
-_INDEX_VERSION = 3007000
 _POINT = struct.Struct("=8s 16s 8s 8s 5I")
 _FIRST_POINT = struct.Struct("=8s 16s 8s 8s 4I")  # of earlier versions, which did not say what it needs
-_CHECKSUM = struct.Struct(">2I")  # as it is in a frame
 _SUM = struct.Struct("=I")
 _MAGIC, _FIRST_MAGIC = b"MTMARK02", b"MTMARK01"
 _SLOT = _POINT.size + _SUM.size
 _FIRST_SLOT = _FIRST_POINT.size + _SUM.size
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-
-
-class Point(NamedTuple):
-    """Where the WAL stood after a commit."""
-
-    salt: bytes  # tells this WAL from the ones before the last checkpoints
-    checksum: bytes  # of the last frame; it covers all frames before it
-    frames: int
-    page_size: int
-    page: int  # the page in the last frame, and what was in it: a checkpoint brings that to the database
-    page_sum: int
-    needs: int = 0  # the number of checkpoints in a database that has this commit
-
-    def packed(self, boot_id: bytes) -> bytes:
-        body = _POINT.pack(_MAGIC, boot_id, self.salt, self.checksum, *self[2:])
-        return body + _SUM.pack(zlib.crc32(body))
-
-
 _NOTHING = Point(bytes(8), bytes(8), 0, 0, 0, 0)  # claims nothing
-
-
-class WalIndex:
-    """Reads where the WAL ends from SQLite's own index of it, while a connection is open.
-
-    Locks of POSIX are lost when any descriptor of their file is closed, so the one of the index has to be
-    closed after the connections."""
-
-    def __init__(self, ledger: Path) -> None:
-        self._wal = os.open(f"{ledger}-wal", os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            self._found = os.fstat(self._wal)
-            self._descriptor = os.open(f"{ledger}-shm", os.O_RDONLY | os.O_CLOEXEC)
-        except BaseException:
-            os.close(self._wal)
-            raise
-        # SQLite has it in memory, too.
-        self._index = mmap.mmap(self._descriptor, _BACKFILLED.size, prot=mmap.PROT_READ)
-
-    def used_bytes(self) -> tuple[int, int] | None:
-        """Bytes of the WAL that are in use, and those of them that are not in the database yet. None where
-        SQLite keeps its index in a form that we do not know."""
-        version, _, page_size, frames, *_ = _INDEX.unpack_from(self._index)
-        if version != _INDEX_VERSION:
-            return None
-        (backfilled,) = _BACKFILLED.unpack_from(self._index)
-        size = FRAME_HEADER + _bytes(page_size)
-        return (frames * size, (frames - backfilled) * size) if backfilled <= frames else None
-
-    def end(self, needs: int = 0) -> Point | None:
-        """None where the WAL is empty, or SQLite keeps its index in a form that we do not know."""
-        version, is_made, page_size, frames, sum1, sum2, salt = _INDEX.unpack_from(self._index)
-        if version != _INDEX_VERSION or not is_made or not frames:
-            return None
-        page_size = _bytes(page_size)
-        frame = os.pread(self._wal, FRAME_HEADER + page_size, _frame_offset(frames, page_size))
-        if len(frame) < FRAME_HEADER + page_size:
-            return None
-        page, page_sum = int.from_bytes(frame[:4], "big"), zlib.crc32(memoryview(frame)[FRAME_HEADER:])
-        return Point(salt, _CHECKSUM.pack(sum1, sum2), frames, page_size, page, page_sum, needs)
-
-    def trim(self, wal: str) -> None:
-        """Cuts off the frames behind the last commit. Frames of a commit that failed to sync are whole, and
-        would be taken for a commit after a kill.
-        """
-        _, _, page_size, frames, *_ = _INDEX.unpack_from(self._index)
-        if self.is_at(wal):
-            os.truncate(wal, _frame_offset(frames + 1, _bytes(page_size)) if frames else 0)
-
-    def sync(self) -> None:
-        sync_data(self._wal)
-
-    def checksum_at(self, point: Point) -> bytes:
-        """As it is now in the frame of the point."""
-        return os.pread(self._wal, FRAME_HEADER, _frame_offset(point.frames, point.page_size))[16:]
-
-    def is_at(self, wal: str) -> bool:
-        """Whether the WAL that SQLite writes still has its name."""
-        try:
-            return os.path.samestat(os.stat(wal), self._found)
-        except OSError:
-            return False
-
-    def close(self) -> None:
-        self._index.close()
-        os.close(self._descriptor)
-        os.close(self._wal)
 
 
 class WalMark:
@@ -147,9 +53,10 @@ class WalMark:
         self._boot = _boot_id()
         self._fd = -1
         self._index: WalIndex | None = None
-        self._nothing = _NOTHING.packed(self._boot)
+        self._nothing = _packed(_NOTHING, self._boot)
         self._synced = self._nothing  # as it is written
         self._looked = 0.0
+        self._begun: tuple[bytes, int] | None = None  # salt of the WAL, and what the last commit needed
         self.needs = 0  # the number of the next checkpoint
 
     def missing(self, checkpoints: int) -> str:
@@ -162,19 +69,22 @@ class WalMark:
             return ""
         end = self._recovered(point) if has_frames(self._ledger) else None
         if end is None or end.salt != point.salt:
-            if self._is_in_database(point, checkpoints):
+            if self._is_in_database(point, checkpoints, has_wal=end is not None):
                 return ""
             return "its WAL is gone, or is not the one that was written"
         if end.frames < point.frames:
             return f"its WAL can be read up to frame {end.frames}, and was written up to {point.frames}"
         return "" if end.checksum == point.checksum else "its WAL is not the one that was written"
 
-    def _is_in_database(self, point: Point, noted: int) -> bool:
+    def _is_in_database(self, point: Point, noted: int, *, has_wal: bool) -> bool:
         """By a checkpoint of ours, or by another program that has brought the WAL into it, as it should.
 
-        A checkpoint that was cut off may have written the number into the database and other pages not; so
-        what was noted after it counts, unless the machine was restarted: the note is not synced."""
-        number = noted if self._is_of_this_boot() else number_in(self._ledger) or 0
+        A checkpoint that was cut off may have written the number into the database and other pages not, so
+        what was noted after it counts. The note is not synced: after a restart of the machine a later WAL
+        proves as much, as one is begun only when all of the earlier one is in the database."""
+        number = noted
+        if has_wal and not self._is_of_this_boot():
+            number = max(noted, number_in(self._ledger) or 0)
         return number >= point.needs > 0 or _page_sum(self._ledger, point) == point.page_sum
 
     def is_of_another(self) -> bool:
@@ -255,14 +165,28 @@ class WalMark:
             return
         with contextlib.suppress(OSError):
             end = self._index.end(self.needs)
-            latest = self._nothing if end is None else end.packed(self._boot)
+            latest = self._nothing if end is None else _packed(end, self._boot)
             if synced:
                 self._synced = latest
             os.pwrite(self._fd, self._synced + latest, 0)
+            if end is not None:
+                self._follow(end)
+
+    def _follow(self, end: Point) -> None:
+        """Another program may have begun the WAL anew: then nothing else tells that from a WAL that is gone,
+        should a power cut leave an older mark."""
+        begun, self._begun = self._begun, (end.salt, end.needs)
+        if begun is not None and begun[0] != end.salt and begun[1] == end.needs:
+            sync_data(self._fd)
 
     def used_bytes(self) -> tuple[int, int] | None:
         """As `WalIndex.used_bytes`; None, too, where there is no mark."""
         return self._index and self._index.used_bytes()
+
+    def write_again(self) -> None:
+        """As `WalIndex.write_again`. Raises OSError."""
+        if self._index is not None:
+            self._index.write_again()
 
     def settle(self) -> None:
         """At a close that leaves the WAL: it is this ledger's own, even after a restart of the machine.
@@ -331,19 +255,16 @@ class WalMark:
         self.path.unlink(missing_ok=True)
 
 
-def _frame_offset(number: int, page_size: int) -> int:
-    return WAL_HEADER + (number - 1) * (FRAME_HEADER + page_size)
-
-
-def _bytes(page_size: int) -> int:
-    return 65536 if page_size == 1 else page_size  # so it is in the index: it has 16 bits for it
-
-
 def _boot_id() -> bytes:
     try:
         return uuid.UUID(boot()).bytes
     except ValueError:
         return b""
+
+
+def _packed(point: Point, boot_id: bytes) -> bytes:
+    body = _POINT.pack(_MAGIC, boot_id, point.salt, point.checksum, *point[2:])
+    return body + _SUM.pack(zlib.crc32(body))
 
 
 def _unpacked(

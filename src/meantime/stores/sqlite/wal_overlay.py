@@ -16,11 +16,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from .wal_mark import FRAME_HEADER, SALT, WAL_HEADER
+from .wal_index import FRAME_HEADER, SALT, WAL_HEADER
 
 _FRAME = struct.Struct(">II8s8s")
 _BIG_ENDIAN_SUMS = 0x377F0683
 _MASK = 0xFFFFFFFF
+_NEAR = 1_000_000  # times that a WAL begins anew. Another program may begin one with any number.
 
 
 class WalFrame(NamedTuple):
@@ -94,8 +95,13 @@ def _newest_salt(header: bytes, claimed: bytes, frames: list[WalFrame]) -> bytes
     found = [header] if header in salts else repeated
     if not found:
         return header
-    newest = max(found, key=lambda salt: _begun_since(found[0], salt))
-    return newest if not any(claimed) or _begun_since(claimed, newest) >= 0 else claimed
+    if any(claimed):
+        later = {salt: _begun_since(claimed, salt) for salt in found}
+        if all(-_NEAR < count < 0 for count in later.values()):
+            return claimed
+        if near := [salt for salt in found if 0 <= later[salt] < _NEAR]:
+            return max(near, key=lambda salt: later[salt])
+    return max(found, key=lambda salt: _begun_since(found[0], salt))
 
 
 def _begun_since(one: bytes, other: bytes) -> int:

@@ -22,9 +22,9 @@ from meantime.kernel.errors import Closed, Degraded, LedgerError, MeantimeError
 
 from . import checkpoints
 from .commit import RowRefused
+from .connection import BUSY, connect
 from .disk_reserve import Reserve
 from .salvage import rescue, set_wal_aside
-from .sql import lenient_text
 from .wal_mark import WalMark
 from .write_errors import disk_full, is_failed_sync, is_full, maybe_written, sync_failed
 
@@ -36,7 +36,6 @@ WAL_IDLE = 1 << 20  # above this, checkpoint when nothing waits: often, as the n
 WAL_FULL = 4 << 20  # above this, checkpoint now
 WAL_AGAIN = 1 << 20  # bytes by which the WAL grows until a checkpoint is tried again that a reader hindered
 WAL_MOST = 64 << 20  # above this, a checkpoint waits for readers, and commits wait with it
-BUSY = 500  # milliseconds that a transaction waits for another program, and a close for readers
 
 
 class Write(NamedTuple):
@@ -143,8 +142,12 @@ class Writer:
         else:
             self._flush()
         with self._noting_failed_sync():
-            if os.stat(self._wal).st_size and not self._perform_checkpoint(lambda: self._empty_wal(BUSY)):
-                self._mark.settle()
+            is_empty = not os.stat(self._wal).st_size
+            try:
+                is_empty = is_empty or self._perform_checkpoint(lambda: self._empty_wal(BUSY))
+            finally:
+                if not is_empty:
+                    self._mark.settle()
         self._cursor.close()  # after a failed write it holds a statement, which would hold the files
         self._db.close()
         self._mark.close()
@@ -240,13 +243,19 @@ class Writer:
         if not self._unwritten:
             return
         try:
-            with self._mark.lifted():
-                (busy, *_) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            is_empty = self._truncate_wal()
         except OSError as problem:
             raise sync_failed() from problem
-        if busy:
+        if not is_empty:
             raise sync_failed()
         self._unwritten = False
+
+    def _truncate_wal(self) -> bool:
+        with self._mark.lifted():
+            if self._unwritten:
+                self._mark.write_again()
+            (busy, *_) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not busy
 
     def _check_names(self) -> None:
         """Commits to a file that has lost its name would be lost with this process."""
@@ -298,13 +307,18 @@ class Writer:
     def _checkpoint(self, over: int) -> None:
         with self._noting_failed_sync():
             used, waiting = self._used_bytes()
+            self._again_over = min(self._again_over, waiting + WAL_AGAIN)  # others perform checkpoints, too
             if waiting <= max(over, self._again_over):
                 return
-            if used >= WAL_MOST or not self._mark.used_bytes():
-                is_done = self._perform_checkpoint(lambda: self._empty_wal(BUSY if used >= WAL_MOST else 0))
-            else:
-                is_done = self._perform_checkpoint(self._fill_database)
-            self._again_over = 0 if is_done else self._used_bytes()[1] + WAL_AGAIN
+            is_done = False
+            try:
+                if used >= WAL_MOST or not self._mark.used_bytes():
+                    patience = BUSY if used >= WAL_MOST else 0
+                    is_done = self._perform_checkpoint(lambda: self._empty_wal(patience))
+                else:
+                    is_done = self._perform_checkpoint(self._fill_database)
+            finally:
+                self._again_over = 0 if is_done else self._used_bytes()[1] + WAL_AGAIN
 
     def _used_bytes(self) -> tuple[int, int]:
         if (known := self._mark.used_bytes()) is not None:
@@ -340,11 +354,9 @@ class Writer:
         """While we wait for a reader, every commit waits with us."""
         self._db.execute(f"PRAGMA busy_timeout={patience}")
         try:
-            with self._mark.lifted():
-                (busy, *_) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            return self._truncate_wal()
         finally:
             self._db.execute(f"PRAGMA busy_timeout={BUSY}")
-        return not busy
 
     def _count_checkpoint(self) -> int | None:
         """None where it cannot be counted: on a full disk."""
@@ -364,18 +376,6 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return (found.st_dev, found.st_ino)
-
-
-def connect(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(
-        path, isolation_level=None, check_same_thread=False, cached_statements=256, timeout=BUSY / 1000
-    )
-    db.text_factory = lenient_text
-    db.execute("PRAGMA journal_mode=WAL")
-    db.execute("PRAGMA synchronous=FULL")
-    db.execute("PRAGMA wal_autocheckpoint=0")
-    db.execute(f"PRAGMA journal_size_limit={WAL_FULL}")  # bytes that the WAL keeps when it begins anew
-    return db
 
 
 def _resolve(done: list[tuple[asyncio.Future[Any], Any]]) -> None:
