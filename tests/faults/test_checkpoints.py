@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ import pytest
 from jobs import eventually
 from meantime import Call, Meantime
 from meantime.stores.sqlite import connection, ledger_lock, store, wal_index, wal_mark, wal_overlay, writer
+from meantime.stores.sqlite.disk_reserve import Reserve
 from runtimes import runtime_of
 
 pytestmark = pytest.mark.anyio
@@ -132,6 +134,27 @@ async def test_checkpoints_come_in_time_after_a_reader_that_hindered_them(
         assert elsewhere(EMPTY_WAL, path) == "(0, 0, 0)\n"
         await run(mt)
         assert writer_of(mt)._again_over <= 250_000
+
+
+async def test_a_checkpoint_that_found_no_room_is_tried_again_while_the_reserve_lasts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Otherwise the WAL takes all of the reserve, and the database cannot grow."""
+    monkeypatch.setattr(writer, "WAL_IDLE", 1)
+    tries: list[int] = []
+    async with Meantime.open(tmp_path / "work.db") as mt:
+
+        def full() -> bool:
+            tries.append((writer_of(mt)._mark.used_bytes() or (0, 0))[1])
+            problem = sqlite3.OperationalError("database or disk is full")
+            problem.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise problem
+
+        writer_of(mt)._fill_database = full  # type: ignore[method-assign]
+        await run(mt, 20)
+    steps = [later - earlier for earlier, later in itertools.pairwise(tries)]
+    assert steps
+    assert all(writer.WAL_SOON < step < Reserve.SIZE / 4 for step in steps)
 
 
 async def test_the_mark_of_a_wal_that_another_program_has_begun_is_synced(

@@ -1,4 +1,4 @@
-"""What SQLite says when a write fails, in words for whoever asked for it."""
+"""Words for whoever asked for a write that failed, from what SQLite says of it."""
 
 from __future__ import annotations
 

@@ -35,6 +35,7 @@ PATIENCE = 10.0  # seconds that a close waits for the disk
 WAL_IDLE = 1 << 20  # above this, checkpoint when nothing waits: often, as the next commit waits for all of it
 WAL_FULL = 4 << 20  # above this, checkpoint now
 WAL_AGAIN = 1 << 20  # bytes by which the WAL grows until a checkpoint is tried again that a reader hindered
+WAL_SOON = 64 << 10  # the same, where the disk did not take it
 WAL_MOST = 64 << 20  # above this, a checkpoint waits for readers, and commits wait with it
 
 
@@ -310,15 +311,13 @@ class Writer:
             self._again_over = min(self._again_over, waiting + WAL_AGAIN)  # others perform checkpoints, too
             if waiting <= max(over, self._again_over):
                 return
-            is_done = False
-            try:
-                if used >= WAL_MOST or not self._mark.used_bytes():
-                    patience = BUSY if used >= WAL_MOST else 0
-                    is_done = self._perform_checkpoint(lambda: self._empty_wal(patience))
-                else:
-                    is_done = self._perform_checkpoint(self._fill_database)
-            finally:
-                self._again_over = 0 if is_done else self._used_bytes()[1] + WAL_AGAIN
+            self._again_over = waiting + WAL_SOON  # a full disk has room when the reserve is spent
+            if used >= WAL_MOST or not self._mark.used_bytes():
+                patience = BUSY if used >= WAL_MOST else 0
+                is_done = self._perform_checkpoint(lambda: self._empty_wal(patience))
+            else:
+                is_done = self._perform_checkpoint(self._fill_database)
+            self._again_over = 0 if is_done else self._used_bytes()[1] + WAL_AGAIN
 
     def _used_bytes(self) -> tuple[int, int]:
         if (known := self._mark.used_bytes()) is not None:
