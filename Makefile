@@ -23,7 +23,7 @@ test-all: $(VENV)/.tested .agents/.all .foreign/.ready .servers/.ready .sdk/.rea
 
 # Commands, runtime, daemon, command line and agents with the POSIX path, on a Linux that refuses what only Linux
 # has; then the hostile process trees, which are counted and do not fail it. The table is in
-# docs/reference/tested-versions.md. `make posix TESTS=tests/shell` runs only these.
+# docs/reference/tested-versions.md. `make posix TESTS="tests/shell trees"` runs only these.
 posix: $(VENV)/.tested
 	$(RUN) tools/run_posix_suites.py $(TESTS)
 
