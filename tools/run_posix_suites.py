@@ -66,7 +66,7 @@ def trees() -> dict[str, object]:
         env={**os.environ, "MEANTIME_PLATFORM": "posix"}, stdin=subprocess.DEVNULL, capture_output=True,
         text=True, timeout=LONGEST, check=False,
     )  # fmt: skip
-    found = re.search(r"(\d+) faults, (\d+) lost", done.stdout)
+    found = re.search(r"(\d+) hostile trees, (\d+) survivors", done.stdout)
     if found is None or done.returncode:
         raise SystemExit(f"The trees were not counted:\n{done.stdout}{done.stderr}")
     trees, survive = map(int, found.groups())
