@@ -122,6 +122,9 @@ class Talk(FrameworkTalk):
         return ended.result if ended.structured_output is None else ended.structured_output
 
     def _hooks(self, turn: Turn) -> dict[str, Callable[[Any], Any]]:
+        """None at `Stop`: Claude Code would go on with what ends beside its answer, and its result would be
+        the words about that alone. So it is left for the next turn, and `say` gives the answer."""
+
         async def prompted(given: Any) -> str:
             return await turn.reminder()
 
@@ -132,7 +135,6 @@ class Talk(FrameworkTalk):
             "UserPromptSubmit": prompted,
             "PostToolUse": between,
             "PostToolUseFailure": between,
-            "Stop": between,
         }
 
 

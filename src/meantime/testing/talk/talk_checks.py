@@ -85,6 +85,24 @@ async def what_is_told_before_the_last_answer_is_answered_by_it(fixture: TalkFix
         assert len(site.requests) == 2
 
 
+async def what_ends_while_the_model_answers_is_left_for_the_next_turn(fixture: TalkFixture) -> None:
+    """The answer to the person is not lost behind an answer to the notice."""
+    site, answers = fixture.site, asyncio.Event()
+    site.script(answers, "hello to you", "3 pages")
+    async with fixture.site.opened() as mt:
+        thread = mt.thread("t")
+        talk = site.talk(thread)
+        talking = asyncio.ensure_future(talk.say("hello"))
+        await until(lambda: site.requests)
+        task = await fixture.ended(thread)
+        answers.set()
+        assert await within(talking) == "hello to you"
+        assert [len(request.notices) for request in site.requests] == [0]
+        assert await first(talk.woken()) == "3 pages"
+        assert ids_in(site.requests[-1].notices) == [f"{task.id}.1"]
+        assert await mt.notices() == []
+
+
 async def what_the_agent_read_itself_is_not_told_again(fixture: TalkFixture) -> None:
     site = fixture.site
     async with fixture.site.opened() as mt:
@@ -267,6 +285,7 @@ CHECKS = (
     five_endings_are_told_in_one_turn_in_order_before_the_prompt,
     what_ends_during_a_turn_is_told_with_the_next_request,
     what_is_told_before_the_last_answer_is_answered_by_it,
+    what_ends_while_the_model_answers_is_left_for_the_next_turn,
     what_the_agent_read_itself_is_not_told_again,
     a_crash_between_the_answer_and_the_ack_tells_nothing_twice,
     an_error_of_the_model_loses_nothing_and_doubles_nothing,
