@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -279,6 +280,26 @@ async def two_conversations_at_once_keep_apart(fixture: TalkFixture) -> None:
         assert await mt.notices() == []
 
 
+async def two_talks_of_one_conversation_at_once_keep_both_exchanges(fixture: TalkFixture) -> None:
+    """As in a web server that makes a Talk for each request."""
+    site = fixture.site
+    site.script("one", "two")
+    async with fixture.site.opened() as mt:
+        talks = [site.talk(mt.thread("t")) for _ in range(2)]
+        answers = await within(asyncio.gather(talks[0].say("Q-one"), talks[1].say("Q-two")))
+        assert sorted(answers) == ["one", "two"], f"{answers}"
+        assert len(_questions(site.requests[0].prompts)) == 1
+        assert len(_questions(site.requests[1].prompts)) == 2, "the second turn holds the first"
+        for talk in (talks[0], site.talk(mt.thread("t"))):
+            site.script("as I said")
+            await within(talk.say("and?"))
+            assert _questions(site.requests[-1].prompts) == _questions(site.requests[1].prompts)
+
+
+def _questions(prompts: Sequence[str]) -> list[str]:
+    return [text for text in prompts if text in ("Q-one", "Q-two")]
+
+
 CHECKS = (
     a_quick_function_answers_at_once,
     a_slow_one_goes_on_and_the_agent_is_woken_and_told_once,
@@ -297,4 +318,5 @@ CHECKS = (
     a_reminder_of_what_runs_is_in_every_request,
     the_tools_can_have_the_words_of_another_dialect,
     two_conversations_at_once_keep_apart,
+    two_talks_of_one_conversation_at_once_keep_both_exchanges,
 )
