@@ -47,6 +47,7 @@ async def five_endings_are_told_in_one_turn_in_order_before_the_prompt(fixture: 
         await within(site.talk(thread).say("hello"))
         assert ids_in(site.requests[0].notices) == [f"{task.id}.1" for task in ended]
         assert site.requests[0].prompts[-1] == "hello", f"{site.requests[0].prompts}"
+        assert "not yet told" not in site.requests[0].instructions, "the reminder beside them agrees"
         assert await mt.notices() == []
 
 
