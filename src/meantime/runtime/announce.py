@@ -307,24 +307,22 @@ class Announcing:
         # Only what is open is looked at, never history: the cost is that of the text itself.
         is_empty = not await self._store.count_notices(thread, _OPEN)  # so it is before most requests
         looked = () if is_empty else await self._store.notices(thread, _UNTOLD, MAX_LOOKED)
-        # The store may know of an ending first.
         ended = {(one.task.id, one.task.run.number) for one in looked if one.body is None}
-        holding = self._turns.get(turn or "")
-        told = holding.held if holding is not None and holding.thread == thread else ()
+        told = self._turns[turn].held if turn in self._turns else ()
         found = [notice for notice in looked if notice.id not in told]
         untold = [notice.task for notice in found if notice.body is None]
         of_thread = self._record.of_thread.get(thread, {}).values()
+        # The store may know of an ending first.
         active = [task for task in of_thread if (task.id, task.run.number) not in ended]
         parked = 0 if is_empty else await self._store.count_notices(thread, _PARKED)
         unlisted = self._untold(thread) - len(told) - len(found) if len(looked) == MAX_LOOKED else 0
-        rests = self._waking.rests(thread)
         kinds = Counter(notice.kind for notice in found)
         return reminder(
             active,
             untold,
             parked,
             self._record.clock.now(),
-            rests,
+            self._waking.rests(thread),
             max(0, unlisted),
             kinds[SourceKind.EVENT],
             kinds[SourceKind.ALARM],
