@@ -128,8 +128,8 @@ class Turn:
         return [*self.render(dialect), *(Message("user", (Part(text),)) for text in self.said)]
 
     async def reminder(self, dialect: Wording | None = None) -> str:
-        """Running tasks, and ended ones that were not told; see `Thread.reminder`. The notices of this turn,
-        which stand beside it, are left out."""
+        """Running tasks, and ended ones that were not told; see `Thread.reminder`. It leaves out the
+        notices of this turn, which the agent reads beside it."""
         told = {notice.id for notice in self._notices}
         return await reminder(self._tasks, self._thread, dialect, self.id or None, told)
 
