@@ -24,7 +24,7 @@ _ERROR = {
     "jaato": rf"Background task '{{id}}' \([\w.]+\) failed after {SECONDS}: ",
     "psi": rf"Background job {{id}} \(.*\) is failed after {SECONDS}\.\n",
 }
-LOST = {"meantime": rf'<task-notification id="{{id}}\.1"/>\n".*" was lost after {SECONDS}\. ', **_ERROR}
+LOST = {"meantime": r'<task-notification id="{id}\.1"/>\n".*" was lost\. ', **_ERROR}
 FAILED = {"meantime": rf'<task-notification id="{{id}}\.1"/>\n".*" failed .*after {SECONDS}\. ', **_ERROR}
 RESUMED = {
     "meantime": rf'<task-notification id="{{id}}\.2"/>\n".*" \(resume #1\) completed after {SECONDS}\. ',

@@ -719,7 +719,8 @@ class Turn:
         """The new messages for the conversation: the endings, in order, then the person's words."""
 
     def reminder(self, dialect: Wording | None = None) -> str:
-        """Running tasks, and ended ones that were not told; see `Thread.reminder`."""
+        """Running tasks, and ended ones that were not told; see `Thread.reminder`. It leaves out the
+        notices of this turn, which the agent reads beside it."""
 
     def output(self, ref: Ref, *, wait: float = 0) -> Output:
         """The readable output of a task now; an ending that is read here counts as told with the ack.

@@ -3,6 +3,7 @@ environment of their own: tests/frameworks."""
 
 from __future__ import annotations
 
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +14,8 @@ from pydantic_ai import Agent
 from pydantic_ai.models.function import FunctionModel
 from tests.integrations.pydantic_ai.pydantic_site import PydanticSite
 
-from meantime import Thread
+from meantime import Meantime, Thread
+from meantime.integrations.framework_talk import turn_lock
 from meantime.integrations.pydantic_ai import Talk
 from meantime.testing import exercise_talk
 from meantime.testing.talk import TALK_CHECKS, Check, TalkFixture
@@ -40,3 +42,15 @@ async def test_a_talk_that_forgets_to_ack_is_named_with_its_check(tmp_path: Path
 
     with pytest.raises(AssertionError, match=r"^a_slow_one_goes_on_and_the_agent_is_woken_and_told_once: "):
         await exercise_talk(made)
+
+
+async def test_a_conversation_has_one_lock_in_each_meantime_that_is_gone_with_its_last_talk(tmp_path: Path):
+    site = PydanticSite(tmp_path)
+    async with Meantime.open(":memory:") as mt, Meantime.open(":memory:") as other:
+        talks = [site.talk(mt.thread("t")), site.talk(mt.thread("t")), site.talk(other.thread("t"))]
+        locks = [talk._lock for talk in talks]  # pyright: ignore[reportPrivateUsage]
+        assert locks[0] is locks[1] is not locks[2]
+        talks.clear()
+        locks.clear()
+        gc.collect()
+        assert not turn_lock._LOCKS  # pyright: ignore[reportPrivateUsage]

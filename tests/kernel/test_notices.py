@@ -86,7 +86,7 @@ def test_the_message_says_that_no_human_spoke():
             "was cancelled (it did not stop in time and was left behind) after 2m 30s.",
         ),
         (TimedOut(1.5), "timed out (1.5 s) after 2m 30s."),
-        (Lost("x"), "was lost after 2m 30s."),
+        (Lost("x"), "was lost."),
     ],
     ids=repr,
 )

@@ -213,12 +213,13 @@ async def test_an_ending_waits_for_the_boundary_of_a_busy_thread(thread: Thread)
 @pytest.mark.behaviour("N7")
 @pytest.mark.embedded
 async def test_the_reminder_counts_what_it_does_not_name(thread: Thread) -> None:
-    """More than it reads are unread; a turn that holds some of them changes nothing."""
+    """More than it reads are unread; a turn that holds some of them leaves out these, as it tells them."""
     handles = [await thread.start(Call(int, "1")) for _ in range(130)]
     await thread.wait(*handles)
     assert (await thread.reminder()).endswith("\n- and 110 more")
     async with thread.turn(limit=7) as turn:
-        assert (await turn.reminder()).endswith("\n- and 110 more")
+        assert (await thread.reminder()).endswith("\n- and 110 more")
+        assert (await turn.reminder()).endswith("\n- and 103 more")
         await turn.ack()
     assert (await thread.reminder()).endswith("\n- and 103 more")
 
@@ -238,13 +239,34 @@ async def test_the_reminder_names_what_runs_and_what_is_not_told_yet(
     assert "- ended111 completed, not yet told: read the docs" in text
     assert await thread.reminder() == text
     async with thread.turn() as turn:
-        assert "not yet told" in await turn.reminder()  # until the ack
+        assert await thread.reminder() == text  # until the ack
+        said = await turn.reminder()
+        assert "running1" in said
+        assert "not yet told" not in said, "its notice stands beside it"
         await turn.ack()
-        assert "not yet told" not in await turn.reminder()
+        assert await turn.reminder() == said
     job.finish()
     await thread.wait()
     await take_turn(thread)
     assert await thread.reminder() == ""
+
+
+@pytest.mark.behaviour("N7")
+async def test_the_reminder_of_a_turn_leaves_out_what_this_turn_tells(thread: Thread) -> None:
+    """In our own words and in a dialect's; what another turn holds, or comes later, is not told here."""
+    await finished(thread, description="read the docs")
+    async with thread.turn() as turn:
+        for words in (None, "background"):
+            assert "read the docs" not in await turn.reminder(words)
+            assert "read the docs" in await thread.reminder(words)
+        await finished(thread, description="read the tests")
+        assert "read the tests" in await turn.reminder()
+        assert len(await turn.boundary()) == 1
+        assert "read the tests" not in await turn.reminder()
+        async with thread.turn() as other:
+            assert "read the docs" in await other.reminder()
+        assert "read the docs" not in await thread.turn(turn.id).reminder(), "known by its id"
+        await turn.ack()
 
 
 @pytest.mark.behaviour("N9")

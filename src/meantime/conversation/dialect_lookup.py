@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Collection
 from typing import TypeAlias
 
 from meantime.kernel.argument_checks import has_methods
@@ -35,20 +36,27 @@ def configured(dialect: Dialect, tasks: Tasks) -> Dialect:
     return dialect
 
 
-async def reminder(tasks: Tasks, thread: str, dialect: Wording | None) -> str:
+async def reminder(
+    tasks: Tasks,
+    thread: str,
+    dialect: Wording | None,
+    turn: str | None = None,
+    told: Collection[str] = (),
+) -> str:
+    """turn: one that is open, and told: the ids of its notices, which are left out."""
     if dialect is None or (isinstance(dialect, str) and plain(dialect) == OWN):
-        return await tasks.reminder(thread)
-    return dialect_of(dialect).reminder(await standing(tasks, thread))
+        return await tasks.reminder(thread, turn=turn)
+    return dialect_of(dialect).reminder(await standing(tasks, thread, told))
 
 
-async def standing(tasks: Tasks, thread: str) -> Standing:
+async def standing(tasks: Tasks, thread: str, told: Collection[str] = ()) -> Standing:
     found = await tasks.notices(thread, ("unread", "leased"))
-    untold = [notice.task for notice in found if notice.body is None]
-    ended = {(task.id, task.run.number) for task in untold}
+    endings = [notice for notice in found if notice.body is None]
+    ended = {(notice.task.id, notice.task.run.number) for notice in endings}
     active = await tasks.list(thread, ACTIVE, limit=MOST)
     return Standing(
         active=[task for task in reversed(active) if (task.id, task.run.number) not in ended],
-        untold=untold,
+        untold=[notice.task for notice in endings if notice.id not in told],
         parked=await tasks.count_notices(thread, ("parked",)),
         now=tasks.now(),
     )

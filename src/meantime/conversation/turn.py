@@ -128,8 +128,10 @@ class Turn:
         return [*self.render(dialect), *(Message("user", (Part(text),)) for text in self.said)]
 
     async def reminder(self, dialect: Wording | None = None) -> str:
-        """Running tasks, and ended ones that were not told; see `Thread.reminder`."""
-        return await reminder(self._tasks, self._thread, dialect)
+        """Running tasks, and ended ones that were not told; see `Thread.reminder`. It leaves out the
+        notices of this turn, which the agent reads beside it."""
+        told = {notice.id for notice in self._notices}
+        return await reminder(self._tasks, self._thread, dialect, self.id or None, told)
 
     # -- an agent's reads in this turn: they count as told with its ack, if the turn says so
 

@@ -237,9 +237,10 @@ def summary(task: Task) -> str:
 def ending(task: Task) -> str:
     """The same, for use beside the id."""
     title = one_line(task.title)
-    took = duration(task.run.duration or 0.0)
     again = f" (resume #{task.resume_count})" if task.resumed else ""
-    return f'"{title}"{again} {_how(task.outcome)} after {took}.'
+    # Nobody knows when one was lost: its seconds are those until somebody noticed, which may be days later.
+    took = "" if isinstance(task.outcome, Lost) else f" after {duration(task.run.duration or 0.0)}"
+    return f'"{title}"{again} {_how(task.outcome)}{took}.'
 
 
 def _how(outcome: Outcome | None) -> str:

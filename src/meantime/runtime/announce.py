@@ -303,24 +303,26 @@ class Announcing:
 
     # -- looking
 
-    async def reminder(self, thread: str) -> str:
+    async def reminder(self, thread: str, turn: str | None) -> str:
         # Only what is open is looked at, never history: the cost is that of the text itself.
         is_empty = not await self._store.count_notices(thread, _OPEN)  # so it is before most requests
-        found = () if is_empty else await self._store.notices(thread, _UNTOLD, MAX_LOOKED)
+        looked = () if is_empty else await self._store.notices(thread, _UNTOLD, MAX_LOOKED)
+        ended = {(one.task.id, one.task.run.number) for one in looked if one.body is None}
+        told = self._turns[turn].held if turn in self._turns else ()
+        found = [notice for notice in looked if notice.id not in told]
         untold = [notice.task for notice in found if notice.body is None]
-        ended = {(task.id, task.run.number) for task in untold}  # the store may know of an ending first
         of_thread = self._record.of_thread.get(thread, {}).values()
+        # The store may know of an ending first.
         active = [task for task in of_thread if (task.id, task.run.number) not in ended]
         parked = 0 if is_empty else await self._store.count_notices(thread, _PARKED)
-        unlisted = self._untold(thread) - len(found) if len(found) == MAX_LOOKED else 0
-        rests = self._waking.rests(thread)
+        unlisted = self._untold(thread) - len(told) - len(found) if len(looked) == MAX_LOOKED else 0
         kinds = Counter(notice.kind for notice in found)
         return reminder(
             active,
             untold,
             parked,
             self._record.clock.now(),
-            rests,
+            self._waking.rests(thread),
             max(0, unlisted),
             kinds[SourceKind.EVENT],
             kinds[SourceKind.ALARM],

@@ -256,9 +256,9 @@ class Runtime(ReminderVerbs):
 
     # -- telling
 
-    async def reminder(self, thread: str) -> str:
+    async def reminder(self, thread: str, *, turn: str | None = None) -> str:
         self._check_open()
-        return await self.announcing.reminder(check_id(thread, "thread"))
+        return await self.announcing.reminder(check_id(thread, "thread"), turn)
 
     async def open_turn(self, thread: str, *, lease: float | None, limit: int) -> OpenTurn:
         self._check_open()

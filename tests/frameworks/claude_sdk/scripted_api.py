@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import threading
+import time
 from collections.abc import Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,6 +14,7 @@ from itertools import count
 from typing import Any
 
 from meantime.testing.talk import ModelRequest, ToolCall
+from meantime.testing.talk.talk_site import PATIENCE
 
 PREFIX = "mcp__meantime__"  # Claude Code's, for a tool of a server
 NOTICE = re.compile(r"(?:^|hook additional context: )(?=<task-notification id=)", re.MULTILINE)
@@ -40,7 +43,17 @@ class ScriptedAPI:
     def asked(self, body: dict[str, Any]) -> Any:
         self.requests.append(_read(body))
         self.models.append(body.get("model", ""))
-        return self.steps.pop(0) if self.steps else "the script has ended"
+        step = self.steps.pop(0) if self.steps else "the script has ended"
+        while isinstance(step, asyncio.Event):
+            self._wait(step)
+            step = self.steps.pop(0)
+        return step
+
+    def _wait(self, event: asyncio.Event) -> None:
+        """In a thread of the server, which has no event loop to wait in."""
+        until = time.monotonic() + PATIENCE
+        while not event.is_set() and time.monotonic() < until and not self.closed.wait(0.005):
+            pass
 
 
 def _handler(api: ScriptedAPI) -> type[BaseHTTPRequestHandler]:

@@ -86,27 +86,20 @@ async def result(client: ClaudeSDKClient) -> str | None:
     return None
 
 
-async def test_what_ends_with_the_answer_makes_the_agent_go_on(tmp_path: Path, api: ScriptedAPI):
-    site = ClaudeSite(tmp_path, api)
-    fixture = TalkFixture(site)
-    async with site.opened() as mt:
+async def test_what_ends_with_the_answer_makes_a_client_of_your_own_go_on(tmp_path: Path, api: ScriptedAPI):
+    fixture = TalkFixture(ClaudeSite(tmp_path, api))
+    answers = asyncio.Event()
+    api.steps = [answers, "nothing yet", "3 pages"]
+    async with fixture.site.opened() as mt:
         thread = mt.thread("t")
-        fixture.gates.shut("a.org")
-        task = await thread.start(fixture.gates.crawl.work("a.org"))
-        talk = site.talk(thread)
-        ask = talk._hooks  # pyright: ignore[reportPrivateUsage]
-
-        def slow(turn: Any) -> dict[str, Any]:
-            async def stop(given: Any) -> str:
-                fixture.gates.open("a.org")
-                await thread.wait(task)
-                return await ask(turn)["Stop"](given)
-
-            return {**ask(turn), "Stop": stop}
-
-        talk._hooks = slow  # pyright: ignore[reportPrivateUsage]
-        site.script("nothing yet", "3 pages")
-        assert await within(talk.say("what is new?")) == "3 pages"
+        given = options_for(tmp_path, api.url)
+        more = Background(thread).options(cwd=given.cwd, env=given.env, tools=[], setting_sources=[])
+        async with ClaudeSDKClient(ClaudeAgentOptions(**more)) as client:
+            await client.query("what is new?")
+            await until(lambda: api.requests)
+            await fixture.ended(thread)
+            answers.set()
+            assert await result(client) == "3 pages"
         assert [len(request.notices) for request in api.requests] == [0, 1]
         assert await mt.notices() == []
 

@@ -17,7 +17,7 @@ from pydantic import PrivateAttr
 
 from meantime import Meantime, Thread
 from meantime.integrations.google_adk import Talk
-from meantime.testing.talk import ModelRequest, ToolCall
+from meantime.testing.talk import ModelRequest, ToolCall, next_step
 
 USED = GenerateContentResponseUsageMetadata(total_token_count=10)
 
@@ -30,7 +30,7 @@ class ScriptedModel(BaseLlm):
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
         self._requests.append(asked(llm_request))
-        step = self._steps.pop(0)
+        step = await next_step(self._steps)
         if isinstance(step, Exception):
             raise step
         part = _call(step) if isinstance(step, ToolCall) else Part(text=step)

@@ -16,7 +16,7 @@ from pydantic import PrivateAttr
 
 from meantime import Meantime, Thread
 from meantime.integrations.langchain import Background, Talk, TalkBackground
-from meantime.testing.talk import ModelRequest, ToolCall
+from meantime.testing.talk import ModelRequest, ToolCall, next_step
 
 USED = {"input_tokens": 6, "output_tokens": 4, "total_tokens": 10}
 
@@ -35,17 +35,23 @@ class ScriptedModel(BaseChatModel):
         return self
 
     def _generate(self, messages: Any, *rest: Any, **more: Any) -> ChatResult:
-        self._requests.append(
-            ModelRequest(
-                prompts=[message.text for message in messages if isinstance(message, HumanMessage)],
-                results=[message.text for message in messages if isinstance(message, ToolMessage)],
-                tools=self._tools,
-                instructions="".join(
-                    message.text for message in messages if isinstance(message, SystemMessage)
-                ),
-            )
+        self._requests.append(self._asked(messages))
+        return self._said(self._steps.pop(0))
+
+    async def _agenerate(self, messages: Any, *rest: Any, **more: Any) -> ChatResult:
+        self._requests.append(self._asked(messages))
+        return self._said(await next_step(self._steps))
+
+    def _asked(self, messages: Any) -> ModelRequest:
+        return ModelRequest(
+            prompts=[message.text for message in messages if isinstance(message, HumanMessage)],
+            results=[message.text for message in messages if isinstance(message, ToolMessage)],
+            tools=self._tools,
+            instructions="".join(message.text for message in messages if isinstance(message, SystemMessage)),
         )
-        step = self._steps.pop(0)
+
+    @staticmethod
+    def _said(step: Any) -> ChatResult:
         if isinstance(step, Exception):
             raise step
         message = (
@@ -57,9 +63,6 @@ class ScriptedModel(BaseChatModel):
         )
         message = message.model_copy(update={"usage_metadata": USED})
         return ChatResult(generations=[ChatGeneration(message=message)])
-
-    async def _agenerate(self, *given: Any, **more: Any) -> ChatResult:
-        return self._generate(*given, **more)
 
 
 def _call(step: ToolCall) -> AIMessage:

@@ -21,7 +21,7 @@ from agent_framework import (
 
 from meantime import Meantime, Thread
 from meantime.integrations.agent_framework import Talk
-from meantime.testing.talk import ModelRequest, ToolCall
+from meantime.testing.talk import ModelRequest, ToolCall, next_step
 
 
 class ScriptedClient(FunctionInvocationLayer, ChatMiddlewareLayer, BaseChatClient):
@@ -56,7 +56,7 @@ class ScriptedClient(FunctionInvocationLayer, ChatMiddlewareLayer, BaseChatClien
                 instructions=options.get("instructions") or "",
             )
         )
-        step = self.steps.pop(0)
+        step = await next_step(self.steps)
         if isinstance(step, Exception):
             raise step
         said = _call(step) if isinstance(step, ToolCall) else Content.from_text(step)

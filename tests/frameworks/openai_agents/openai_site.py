@@ -14,7 +14,7 @@ from agents import Agent, ModelResponse, SQLiteSession, Usage, testing
 from meantime import Meantime, Thread
 from meantime.integrations.openai_agents import Talk
 from meantime.integrations.openai_agents.session_items import spoken
-from meantime.testing.talk import ModelRequest, ToolCall
+from meantime.testing.talk import ModelRequest, ToolCall, next_step
 
 USED = Usage(requests=1, input_tokens=6, output_tokens=4, total_tokens=10)
 
@@ -24,7 +24,7 @@ class ScriptedModel(Model):
         self.steps: list[Any] = []
         self.requests: list[ModelRequest] = []
 
-    def _answer(self, instructions: str | None, given: Any, tools: Any) -> Any:
+    async def _answer(self, instructions: str | None, given: Any, tools: Any) -> Any:
         items: list[Any] = [{"role": "user", "content": given}] if isinstance(given, str) else given
         self.requests.append(
             ModelRequest(
@@ -34,7 +34,7 @@ class ScriptedModel(Model):
                 instructions=instructions or "",
             )
         )
-        step = self.steps.pop(0)
+        step = await next_step(self.steps)
         if isinstance(step, Exception):
             raise step
         return _call(step) if isinstance(step, ToolCall) else assistant_message(step)
@@ -48,7 +48,7 @@ class ScriptedModel(Model):
         *rest: Any,
         **more: Any,
     ) -> ModelResponse:
-        output = self._answer(system_instructions, input, tools)
+        output = await self._answer(system_instructions, input, tools)
         return ModelResponse(output=[output], usage=USED, response_id=None)
 
     async def stream_response(
@@ -60,7 +60,7 @@ class ScriptedModel(Model):
         *rest: Any,
         **more: Any,
     ) -> AsyncIterator[Any]:
-        output = self._answer(system_instructions, input, tools)
+        output = await self._answer(system_instructions, input, tools)
         streamed = testing.ScriptedModel([[output]], default_usage=USED)
         async for event in streamed.stream_response(
             system_instructions, input, model_settings, tools, *rest, **more

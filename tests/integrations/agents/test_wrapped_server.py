@@ -41,7 +41,7 @@ from .slow_servers import OF_OTHERS, Scripted, SlowServer
 pytestmark = pytest.mark.slow
 TIMEOUT = 10  # seconds that an agent waits for a tool
 THRESHOLD = 1  # second
-LOST = '" was lost after '  # in a notice
+LOST = '" was lost. '  # in a notice
 TOOL = "TOOL"  # stands for the name of the slow tool
 Prompt = Callable[[str], None]
 

@@ -21,7 +21,10 @@ from meantime.system.process_marks import CLAUDE, COMMAND
 
 OWNER = """
 import os, subprocess, sys
-from meantime.integrations.claude_agent_sdk.orphan_runs import owner_mark
+from meantime.integrations.claude_agent_sdk.orphan_runs import guard_runs, owner_mark
+if os.environ.get("GUARDED"):
+    guard_runs()
+    guard_runs()
 env = {**os.environ, **owner_mark("a b")}
 for line in sys.argv[1:]:
     run = subprocess.Popen(["env", *filter(None, [line]), "sleep", "60"], env=env, stdout=subprocess.DEVNULL)
@@ -99,6 +102,50 @@ def test_an_owner_that_is_a_command_itself_leaves_orphans_too(owner: Callable[..
     killed.kill()
     end_orphans("a b")
     assert [run.is_alive for run in killed.runs] == [False, True]
+
+
+@pytest.mark.behaviour("P4")
+def test_the_guard_of_an_owner_ends_its_runs_as_soon_as_it_is_killed(owner: Callable[..., Owner]):
+    other = owner("")
+    killed = owner(f"{COMMAND}=/home/commands/build@1:2", f"{CLAUDE}=1 2 boot 0 a b", "", GUARDED="yes")
+    assert all(run.is_alive for run in killed.runs)
+    killed.kill()
+    command, foreign, run = killed.runs  # a look goes through them in this order
+    assert ends(run)
+    assert command.is_alive, "a command of Meantime goes on"
+    assert foreign.is_alive, "it is another owner's"
+    assert all(run.is_alive for run in other.runs), "their owner lives"
+
+
+def test_the_guard_of_an_owner_that_is_a_command_itself_ends_its_runs(owner: Callable[..., Owner]):
+    killed = owner("", **{COMMAND: "/home/commands/talk@1:1", "GUARDED": "yes"})
+    killed.kill()
+    assert ends(killed.runs[0])
+
+
+def test_an_owner_that_ends_by_itself_leaves_no_guard_and_ends_nothing():
+    program = (
+        "import os, subprocess\n"
+        "from meantime.integrations.claude_agent_sdk import orphan_runs\n"
+        "orphan_runs.guard_runs()\n"
+        "env = {**os.environ, **orphan_runs.owner_mark('a b')}\n"
+        "run = subprocess.Popen(['sleep', '60'], env=env, stdout=-3, stderr=-3)\n"
+        "print(run.pid, orphan_runs._guards[0]._process.pid)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    run, guard = map(int, done.stdout.split())
+    assert stat(guard) is None, "it was waited for"
+    assert process(run).is_alive
+    kill_all([process(run)])
+
+
+def ends(run: Process) -> bool:
+    until = time.monotonic() + 30
+    while run.is_alive and time.monotonic() < until:
+        time.sleep(0.005)
+    return not run.is_alive
 
 
 @pytest.mark.parametrize(

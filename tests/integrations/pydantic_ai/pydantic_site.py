@@ -19,7 +19,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from meantime import Meantime, Thread
 from meantime.integrations.pydantic_ai import Talk
-from meantime.testing.talk import ModelRequest, ToolCall
+from meantime.testing.talk import ModelRequest, ToolCall, next_step
 
 
 class PydanticSite:
@@ -48,7 +48,7 @@ class PydanticSite:
                 instructions=info.instructions or "",
             )
         )
-        step = self.steps.pop(0)
+        step = await next_step(self.steps)
         if isinstance(step, Exception):
             raise step
         if isinstance(step, ToolCall):

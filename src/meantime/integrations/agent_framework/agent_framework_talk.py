@@ -84,6 +84,10 @@ class Talk(FrameworkTalk):
             self._session = saved or self._agent.create_session(session_id=self._thread.id)
         return self._session
 
+    async def _reread(self) -> None:
+        if self._store is not None:
+            self._session = None
+
     async def _kept(self) -> list[Message]:
         return await kept_messages(self._agent, await self.session())
 

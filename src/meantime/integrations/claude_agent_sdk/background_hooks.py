@@ -26,7 +26,7 @@ from meantime.kernel.notices import Notice
 from meantime.kernel.work import Orderable
 from meantime.thread import Thread
 
-from .orphan_runs import end_orphans, owner_mark
+from .orphan_runs import end_orphans, guard_runs, owner_mark
 from .session_transcript import entries, joined, told_in_transcript
 
 SERVER = "meantime"
@@ -63,6 +63,7 @@ class Background:
         """
         of = self._tools.thread.id
         self._look(of)
+        guard_runs()
         env: dict[str, str] = {**(given.get("env") or {}), **owner_mark(of)}
         return merged({**given, "env": env}, self._tools, self._hooks())
 

@@ -24,7 +24,7 @@ from meantime.kernel.work import Orderable
 from meantime.thread import Thread
 
 from .background_hooks import merged, told
-from .orphan_runs import end_orphans, owner_mark
+from .orphan_runs import end_orphans, guard_runs, owner_mark
 from .session_transcript import (
     ends_unanswered,
     ends_with_notices,
@@ -81,6 +81,7 @@ class Talk(FrameworkTalk):
     def _read(self) -> list[dict[str, Any]]:
         if not self._has_looked:
             end_orphans(self.session)
+            guard_runs()
             self._has_looked = True
         return entries(transcript_path(self.session, self._options.env))
 
@@ -122,6 +123,9 @@ class Talk(FrameworkTalk):
         return ended.result if ended.structured_output is None else ended.structured_output
 
     def _hooks(self, turn: Turn) -> dict[str, Callable[[Any], Any]]:
+        """None at `Stop`: Claude Code would go on with what ends beside its answer, and its result would be
+        the words about that alone. So it is left for the next turn, and `say` gives the answer."""
+
         async def prompted(given: Any) -> str:
             return await turn.reminder()
 
@@ -132,7 +136,6 @@ class Talk(FrameworkTalk):
             "UserPromptSubmit": prompted,
             "PostToolUse": between,
             "PostToolUseFailure": between,
-            "Stop": between,
         }
 
 

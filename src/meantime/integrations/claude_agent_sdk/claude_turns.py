@@ -38,7 +38,7 @@ from meantime.ports.session import Brief, Hearer, Prompt, Turned
 
 from .claude_lines import ClaudeLines
 from .claude_talk import GO_ON
-from .orphan_runs import end_orphans, owner_mark
+from .orphan_runs import end_orphans, guard_runs, owner_mark
 from .session_record import ClaudeSession, forked, read_record, write_record
 from .session_transcript import config_folder, entries, last_prompt
 from .tool_choice import chosen_tools
@@ -95,6 +95,7 @@ class ClaudeTurn(FrameworkTurn):
 
     async def _whole(self) -> Turned:
         await asyncio.to_thread(end_orphans, self._record.id)
+        await asyncio.to_thread(guard_runs)
         options = self._options()
         self._record = _placed(self._record, options)
         write_record(self._path, self._record)

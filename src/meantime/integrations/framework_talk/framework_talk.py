@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
@@ -12,6 +11,7 @@ from meantime.conversation.turn import Turn
 from meantime.kernel.notices import Notice
 
 from .talk_tools import TalkTools
+from .turn_lock import turn_lock
 
 _TOLD = re.compile(r'^<task-notification id="([^"]+)"')
 
@@ -27,19 +27,32 @@ class FrameworkTalk(ABC):
     def __init__(self, tools: TalkTools) -> None:
         self._tools = tools
         self._thread = tools.thread
-        self._one = asyncio.Lock()  # turn at a time
+        self._lock = turn_lock(tools.thread)
+        self._turns = self._lock.turns  # of the conversation, up to which the history here is known
 
     async def say(self, text: str | None = None, **run: Any) -> Any:
         """One turn: what ended meanwhile is told first, then the text. Gives the agent's output; None where
-        there was nothing to say. `run` is passed on to the framework."""
-        async with self._one, self._thread.turn() as turn:
-            self._tools.verbs.begin(turn)
-            fresh = turn.fresh(await self._told())
-            output = None
-            if text is not None or fresh or await self._unanswered():
-                output = await self._take(turn, fresh, text, run)
-            await self._settle(turn)
-            return output
+        there was nothing to say. `run` is passed on to the framework.
+
+        Turns of one conversation in one process are taken one after the other, whichever Talk they come from.
+        So a tool must not wait for a `say` of its own conversation."""
+        async with self._lock.one, self._thread.turn() as turn:
+            if self._turns != self._lock.turns:
+                await self._reread()
+            try:
+                return await self._take_all(turn, text, run)
+            finally:
+                self._lock.turns += 1
+                self._turns = self._lock.turns
+
+    async def _take_all(self, turn: Turn, text: str | None, run: dict[str, Any]) -> Any:
+        self._tools.verbs.begin(turn)
+        fresh = turn.fresh(await self._told())
+        output = None
+        if text is not None or fresh or await self._unanswered():
+            output = await self._take(turn, fresh, text, run)
+        await self._settle(turn)
+        return output
 
     async def woken(self, **run: Any) -> AsyncIterator[Any]:
         """The agent's messages when work has ended and nobody talks to it, until its Meantime is closed."""
@@ -55,6 +68,9 @@ class FrameworkTalk(ABC):
             return []
         held = await self._told()
         return [notice for notice in came if notice.id not in held]
+
+    async def _reread(self) -> None:  # noqa: B027  most hold nothing
+        """Another Talk has taken a turn: a history that is held here is read again from where it is kept."""
 
     async def _settle(self, turn: Turn) -> None:
         """The conversation holds them now."""

@@ -31,6 +31,10 @@ class MessageLog:
         self._kept = AppendLog(path)
         self._known: list[ModelMessage] = []
 
+    @property
+    def path(self) -> Path:
+        return self._kept.path
+
     def load(self) -> Loaded:
         loaded = Loaded()
         for record in self._kept.records():

@@ -54,6 +54,11 @@ class Talk(FrameworkTalk):
         self._record = None if history is None else MessageLog(Path(history))
         self.messages: list[ModelMessage] = [] if self._record is None else self._record.load().whole()
 
+    async def _reread(self) -> None:
+        if self._record is not None:
+            self._record = MessageLog(self._record.path)
+            self.messages = (await asyncio.to_thread(self._record.load)).whole()
+
     async def _told(self) -> Collection[str]:
         return told_in(_texts(self.messages))
 

@@ -7,7 +7,16 @@ over `TALK_CHECKS` and hand each one a fresh site.
 
 from __future__ import annotations
 
-from .talk_site import ModelRequest, TalkFixture, TalkSite, ToolCall
+from .talk_site import ModelRequest, TalkFixture, TalkSite, ToolCall, next_step
 from .talk_suite import TALK_CHECKS, Check, exercise_talk
 
-__all__ = ["TALK_CHECKS", "Check", "ModelRequest", "TalkFixture", "TalkSite", "ToolCall", "exercise_talk"]
+__all__ = [
+    "TALK_CHECKS",
+    "Check",
+    "ModelRequest",
+    "TalkFixture",
+    "TalkSite",
+    "ToolCall",
+    "exercise_talk",
+    "next_step",
+]

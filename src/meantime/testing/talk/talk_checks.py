@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -46,6 +47,7 @@ async def five_endings_are_told_in_one_turn_in_order_before_the_prompt(fixture: 
         await within(site.talk(thread).say("hello"))
         assert ids_in(site.requests[0].notices) == [f"{task.id}.1" for task in ended]
         assert site.requests[0].prompts[-1] == "hello", f"{site.requests[0].prompts}"
+        assert "not yet told" not in site.requests[0].instructions, "the reminder beside them agrees"
         assert await mt.notices() == []
 
 
@@ -83,6 +85,24 @@ async def what_is_told_before_the_last_answer_is_answered_by_it(fixture: TalkFix
         assert len(site.requests[-1].notices) == 1
         assert await within(site.talk(thread, gates.crawl).say()) is None, "nothing waits for an answer"
         assert len(site.requests) == 2
+
+
+async def what_ends_while_the_model_answers_is_left_for_the_next_turn(fixture: TalkFixture) -> None:
+    """The answer to the person is not lost behind an answer to the notice."""
+    site, answers = fixture.site, asyncio.Event()
+    site.script(answers, "hello to you", "3 pages")
+    async with fixture.site.opened() as mt:
+        thread = mt.thread("t")
+        talk = site.talk(thread)
+        talking = asyncio.ensure_future(talk.say("hello"))
+        await until(lambda: site.requests)
+        task = await fixture.ended(thread)
+        answers.set()
+        assert await within(talking) == "hello to you"
+        assert [len(request.notices) for request in site.requests] == [0]
+        assert await first(talk.woken()) == "3 pages"
+        assert ids_in(site.requests[-1].notices) == [f"{task.id}.1"]
+        assert await mt.notices() == []
 
 
 async def what_the_agent_read_itself_is_not_told_again(fixture: TalkFixture) -> None:
@@ -261,12 +281,33 @@ async def two_conversations_at_once_keep_apart(fixture: TalkFixture) -> None:
         assert await mt.notices() == []
 
 
+async def two_talks_of_one_conversation_at_once_keep_both_exchanges(fixture: TalkFixture) -> None:
+    """As in a web server that makes a Talk for each request."""
+    site = fixture.site
+    site.script("one", "two")
+    async with fixture.site.opened() as mt:
+        talks = [site.talk(mt.thread("t")) for _ in range(2)]
+        answers = await within(asyncio.gather(talks[0].say("Q-one"), talks[1].say("Q-two")))
+        assert sorted(answers) == ["one", "two"], f"{answers}"
+        assert len(_questions(site.requests[0].prompts)) == 1
+        assert len(_questions(site.requests[1].prompts)) == 2, "the second turn holds the first"
+        for talk in (talks[0], site.talk(mt.thread("t"))):
+            site.script("as I said")
+            await within(talk.say("and?"))
+            assert _questions(site.requests[-1].prompts) == _questions(site.requests[1].prompts)
+
+
+def _questions(prompts: Sequence[str]) -> list[str]:
+    return [text for text in prompts if text in ("Q-one", "Q-two")]
+
+
 CHECKS = (
     a_quick_function_answers_at_once,
     a_slow_one_goes_on_and_the_agent_is_woken_and_told_once,
     five_endings_are_told_in_one_turn_in_order_before_the_prompt,
     what_ends_during_a_turn_is_told_with_the_next_request,
     what_is_told_before_the_last_answer_is_answered_by_it,
+    what_ends_while_the_model_answers_is_left_for_the_next_turn,
     what_the_agent_read_itself_is_not_told_again,
     a_crash_between_the_answer_and_the_ack_tells_nothing_twice,
     an_error_of_the_model_loses_nothing_and_doubles_nothing,
@@ -278,4 +319,5 @@ CHECKS = (
     a_reminder_of_what_runs_is_in_every_request,
     the_tools_can_have_the_words_of_another_dialect,
     two_conversations_at_once_keep_apart,
+    two_talks_of_one_conversation_at_once_keep_both_exchanges,
 )

@@ -24,7 +24,7 @@ class ToolCall(NamedTuple):
     id: str = "call-1"
 
 
-Step: TypeAlias = str | ToolCall | Exception
+Step: TypeAlias = str | ToolCall | Exception | asyncio.Event
 
 
 class ModelRequest(NamedTuple):
@@ -38,6 +38,15 @@ class ModelRequest(NamedTuple):
     @property
     def notices(self) -> list[str]:
         return [text for text in self.prompts if text.startswith("<task-notification id=")]
+
+
+async def next_step(steps: list[Any]) -> Any:
+    """The next answer of a script, taken out of it."""
+    step = steps.pop(0)
+    while isinstance(step, asyncio.Event):
+        await within(step.wait())
+        step = steps.pop(0)
+    return step
 
 
 class Talking(Protocol):
@@ -66,7 +75,8 @@ class TalkSite(Protocol):
         ...
 
     def script(self, *steps: Step) -> None:
-        """The next answers of the model: a text, a call, or an error of its provider."""
+        """The next answers of the model: a text, a call, or an error of its provider. It is asked, and holds
+        its answer back, where an event comes first, until that is set: see `next_step`."""
         ...
 
     def talk(self, thread: Thread, *functions: Any, **options: Any) -> Talking:
