@@ -177,8 +177,8 @@ def tool_server(tools: TalkTools) -> McpSdkServerConfig:
 
 def _tool(tool: DeclaredTool, tools: TalkTools) -> SdkMcpTool[Any]:
     async def handle(arguments: dict[str, Any]) -> dict[str, Any]:
-        text = await tools.answer(tool.name, arguments, None)
-        return {"content": [{"type": "text", "text": text}]}
+        answer = await tools.answer(tool.name, arguments, None)
+        return {"content": [{"type": "text", "text": answer.text}], "is_error": answer.is_error}
 
     empty: dict[str, Any] = {
         "type": "object",

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
+from msgspec import Struct
+
 from meantime.conversation.dialect_lookup import OWN, Wording
-from meantime.kernel.errors import InvalidInput, MeantimeError
+from meantime.execution.containment import words
+from meantime.kernel.errors import InvalidInput, MeantimeError, TaskEnded
 from meantime.kernel.payloads import as_text, jsonable
+from meantime.kernel.plain_text import cut, escape_surrogates
 from meantime.kernel.work import Orderable
 from meantime.thread import Thread
-from meantime.toolset.arguments import decoded
+from meantime.toolset.arguments import decoded, parsed
 
 T = TypeVar("T")
 THRESHOLD = 5.0  # seconds that a function may take before it goes on in the background
+MOST_ERROR = 2_000  # characters of an error that the model is told
 SLOW = (
     "{name} takes longer and goes on in the background as task {id}. You are told when it ends. Do not poll "
     "or wait for it; go on with other work."
@@ -29,6 +35,9 @@ class Function(Protocol):
     @property
     def schema(self) -> dict[str, Any]: ...
 
+    @property
+    def takes(self) -> type[Struct]: ...
+
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None: ...
 
     def work(self, *args: Any, **kwargs: Any) -> Orderable[Any]: ...
@@ -38,6 +47,13 @@ class DeclaredTool(NamedTuple):
     name: str
     description: str
     schema: dict[str, Any]
+
+
+class ToolAnswer(NamedTuple):
+    """The answer for the model."""
+
+    text: str
+    is_error: bool = False
 
 
 class TalkTools:
@@ -80,35 +96,55 @@ class TalkTools:
             self._declared, self._made = declared, [make(tool, self) for tool in declared]
         return list(self._made)
 
-    async def call(self, name: str, given: Mapping[str, Any] | str, tool_call_id: str | None) -> str:
-        """The answer for the model. Raises MeantimeError for a function that it called wrongly."""
+    async def answer(self, name: str, given: Mapping[str, Any] | str, tool_call_id: str | None) -> ToolAnswer:
+        """Performs a call of the model. Never raises for what a model or a function did wrong: the answer
+        says it, and the turn goes on."""
         if name not in self._functions:
-            return (await self.verbs.call(name, given, tool_call_id=tool_call_id)).text
-        function, arguments = self._functions[name], _arguments(given)
-        function.check((), arguments)
+            said = await self.verbs.call(name, given, tool_call_id=tool_call_id)
+            return ToolAnswer(said.text, bool(said.code))
+        try:
+            return ToolAnswer(await self._result(self._functions[name], given, tool_call_id))
+        except TaskEnded as problem:  # its hint is for programs
+            return _failed(name, problem.message)
+        except MeantimeError as problem:
+            return ToolAnswer(cut(f"{problem.code}: {problem}", MOST_ERROR), is_error=True)
+        except Exception as problem:
+            return _failed(name, words(problem))
+        except asyncio.CancelledError as problem:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():  # it is the turn that is cancelled
+                raise
+            return _failed(name, words(problem))
+
+    async def _result(
+        self, function: Function, given: Mapping[str, Any] | str, tool_call_id: str | None
+    ) -> str:
+        arguments = _arguments(function, given)
         answer = await self.thread.call(
             function.work(**arguments),
             threshold=self._threshold,
             tool_call_id=tool_call_id,
-            description=name,
+            description=function.name,
         )
         if answer.task is None:
             return as_text(jsonable(answer.result).value)
-        return SLOW.format(name=name, id=answer.task.id)
-
-    async def answer(self, name: str, given: Mapping[str, Any] | str, tool_call_id: str | None) -> str:
-        """The same, for a framework whose tools answer with their errors."""
-        try:
-            return await self.call(name, given, tool_call_id)
-        except MeantimeError as problem:
-            return f"{problem.code}: {problem}"
+        return SLOW.format(name=function.name, id=answer.task.id)
 
 
-def _arguments(given: Mapping[str, Any] | str) -> dict[str, Any]:
-    found = decoded(given)
-    if not isinstance(found, Mapping):
+def _failed(name: str, text: str) -> ToolAnswer:
+    return ToolAnswer(cut(escape_surrogates(f"{name} failed: {text}"), MOST_ERROR), is_error=True)
+
+
+def _arguments(function: Function, given: Mapping[str, Any] | str) -> dict[str, Any]:
+    """Those that were given, as the function's annotations want them."""
+    said = decoded(given)
+    if not isinstance(said, Mapping):
         raise InvalidInput("The arguments are not an object.")
-    return dict(cast("Mapping[str, Any]", found))
+    names = list(cast("Mapping[str, Any]", said))
+    checked = parsed(function.takes, cast("object", said))
+    found = {name: getattr(checked, name) for name in names}
+    function.check((), found)
+    return found
 
 
 def _check(thread: object, functions: Sequence[object]) -> None:

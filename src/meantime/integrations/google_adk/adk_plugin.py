@@ -137,4 +137,4 @@ class AdkTool(BaseTool):
         )
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
-        return {"result": await self._work.answer(self.name, args, tool_context.function_call_id)}
+        return {"result": (await self._work.answer(self.name, args, tool_context.function_call_id)).text}

@@ -19,7 +19,7 @@ from langgraph.runtime import Runtime
 from meantime.conversation.dialect_lookup import OWN, Wording
 from meantime.conversation.turn import Turn
 from meantime.integrations.framework_talk.talk_tools import THRESHOLD, Function, TalkTools
-from meantime.kernel.errors import InvalidInput, MeantimeError
+from meantime.kernel.errors import InvalidInput
 from meantime.kernel.work import Orderable
 from meantime.thread import Thread
 
@@ -144,10 +144,10 @@ class LangChainTool(BaseTool):
         raise NotImplementedError("Background work is asynchronous: use ainvoke or astream.")
 
     async def _arun(self, /, **arguments: Any) -> str:
-        try:
-            return await self.work.call(self.name, arguments, _call_id.get())
-        except MeantimeError as problem:
-            raise ToolException(f"{problem.code}: {problem}") from problem
+        answer = await self.work.answer(self.name, arguments, _call_id.get())
+        if answer.is_error:
+            raise ToolException(answer.text)  # the framework marks the answer as an error
+        return answer.text
 
 
 def _extended(message: SystemMessage | None, reminder: str) -> SystemMessage:

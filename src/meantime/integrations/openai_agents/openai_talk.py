@@ -119,6 +119,6 @@ class InjectedNotices:
 
 def function_tool(tool: DeclaredTool, tools: TalkTools) -> FunctionTool:
     async def invoke(context: ToolContext[Any], arguments: str) -> str:
-        return await tools.answer(tool.name, arguments, context.tool_call_id)
+        return (await tools.answer(tool.name, arguments, context.tool_call_id)).text
 
     return FunctionTool(tool.name, tool.description, tool.schema, invoke, strict_json_schema=False)

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.exceptions import ModelRetry, UserError
+from pydantic_ai.exceptions import UserError
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, PreparedToolset, ToolsetTool, WrapperToolset
 from pydantic_core import SchemaValidator, core_schema
 
 from meantime.conversation.dialect_lookup import OWN, Wording
 from meantime.integrations.framework_talk.talk_tools import THRESHOLD, DeclaredTool, Function, TalkTools
-from meantime.kernel.errors import MeantimeError
 from meantime.kernel.work import Orderable
 from meantime.thread import Thread
 
@@ -66,10 +65,8 @@ class TaskTools(AbstractToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> str:
-        try:
-            return await self._shared.call(name, tool_args, ctx.tool_call_id)
-        except MeantimeError as problem:
-            raise ModelRetry(str(problem)) from problem
+        # Not a ModelRetry: the second one would end the run.
+        return (await self._shared.answer(name, tool_args, ctx.tool_call_id)).text
 
 
 class TaskToolsOfRun(AbstractCapability[Any]):
