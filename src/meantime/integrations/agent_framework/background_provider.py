@@ -45,7 +45,7 @@ class Background(ContextProvider):
         *functions: Function,
         agents: Sequence[str] | Mapping[str, str] | None = None,
         commands: Callable[..., Orderable[Any]] | None = None,
-        threshold: float | None = THRESHOLD,
+        threshold: float | str | None = THRESHOLD,
         dialect: Wording = OWN,
     ) -> None:
         super().__init__(SOURCE)

@@ -46,7 +46,7 @@ class Background:
         *functions: Function,
         agents: Sequence[str] | Mapping[str, str] | None = None,
         commands: Callable[..., Orderable[Any]] | None = None,
-        threshold: float | None = THRESHOLD,
+        threshold: float | str | None = THRESHOLD,
         dialect: Wording = OWN,
     ) -> None:
         self._tools = TalkTools(

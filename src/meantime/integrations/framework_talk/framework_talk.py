@@ -6,9 +6,13 @@ import asyncio
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
+
+from msgspec import UNSET, UnsetType
 
 from meantime.conversation.turn import Turn
+from meantime.kernel.argument_checks import shown
+from meantime.kernel.errors import InvalidInput
 from meantime.kernel.notices import Notice
 
 from .talk_tools import TalkTools
@@ -24,14 +28,20 @@ class FrameworkTalk(ABC):
     that a crash between the model's answer and the ack tells nothing twice.
     """
 
+    _sayable: ClassVar[tuple[type, ...]] = (str,)
+
     def __init__(self, tools: TalkTools) -> None:
         self._tools = tools
         self._thread = tools.thread
         self._one = asyncio.Lock()  # turn at a time
 
-    async def say(self, text: str | None = None, **run: Any) -> Any:
-        """One turn: what ended meanwhile is told first, then the text. Gives the agent's output; None where
-        there was nothing to say. `run` is passed on to the framework."""
+    async def say(self, text: str | UnsetType = UNSET, **run: Any) -> Any:
+        """One turn: what ended meanwhile is told first, then the text, if there is one. Gives the agent's
+        output; None where there was nothing to say. `run` is passed on to the framework."""
+        return await self._turn(self._checked(text), run)
+
+    async def _turn(self, text: Any, run: dict[str, Any]) -> Any:
+        """`text` is None where nobody says anything."""
         async with self._one, self._thread.turn() as turn:
             self._tools.verbs.begin(turn)
             fresh = turn.fresh(await self._told())
@@ -40,6 +50,17 @@ class FrameworkTalk(ABC):
                 output = await self._take(turn, fresh, text, run)
             await self._settle(turn)
             return output
+
+    def _checked(self, text: object) -> Any:
+        if text is UNSET:
+            return None
+        if not isinstance(text, self._sayable):
+            kinds = " or a ".join(kind.__name__ for kind in self._sayable).replace("str", "text")
+            raise InvalidInput(
+                f"say takes a {kinds}, not {shown(text)}.",
+                hint='Use talk.say("…"), or talk.say() to tell only what has ended.',
+            )
+        return text
 
     async def woken(self, **run: Any) -> AsyncIterator[Any]:
         """The agent's messages when work has ended and nobody talks to it, until its Meantime is closed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
@@ -10,9 +11,12 @@ from msgspec import Struct
 
 from meantime.conversation.dialect_lookup import OWN, Wording
 from meantime.execution.containment import words
+from meantime.kernel.argument_checks import as_number, shown
+from meantime.kernel.constraints import LONGEST
+from meantime.kernel.durations import seconds_of
 from meantime.kernel.errors import InvalidInput, MeantimeError, TaskEnded
 from meantime.kernel.payloads import as_text, jsonable
-from meantime.kernel.plain_text import cut, escape_surrogates
+from meantime.kernel.plain_text import cut, escape_surrogates, plain
 from meantime.kernel.work import Orderable
 from meantime.thread import Thread
 from meantime.toolset.arguments import decoded, parsed
@@ -58,7 +62,8 @@ class ToolAnswer(NamedTuple):
 
 class TalkTools:
     """functions: each, with `@background`, is a tool. It answers at once if it is done within `threshold`
-        seconds, and else goes on in the background, as the same run.
+        (seconds, or a text such as "5s"), and else goes on in the background, as the same run; with None it
+        is always waited for.
     agents: those that may be started, by name, or a mapping that says what each is for; empty is any,
         None is none.
     commands: `Shell`, where the agent may start commands; None is not.
@@ -72,19 +77,23 @@ class TalkTools:
         *,
         agents: Sequence[str] | Mapping[str, str] | None = None,
         commands: Callable[..., Orderable[Any]] | None = None,
-        threshold: float | None = THRESHOLD,
+        threshold: float | str | None = THRESHOLD,
         dialect: Wording = OWN,
     ) -> None:
         _check(thread, functions)
+        threshold = _seconds(threshold)
         self.thread = thread
         self._functions = {function.name: function for function in functions}
         self._threshold = threshold
         self.verbs = thread.toolset(dialect, agents=agents, commands=commands)
         self._declared: list[DeclaredTool] = []
         self._made: list[Any] = []
+        self.declare()
 
     def declare(self) -> list[DeclaredTool]:
         verbs = [DeclaredTool(tool.name, tool.description, tool.schema) for tool in self.verbs.declare()]
+        if taken := self._functions.keys() & {tool.name for tool in verbs}:
+            raise _same_name(min(taken), "Meantime has a tool of this name")
         return verbs + [
             DeclaredTool(name, one.description, one.schema) for name, one in self._functions.items()
         ]
@@ -155,3 +164,24 @@ def _check(thread: object, functions: Sequence[object]) -> None:
             # Not marked here on the way: what is marked can be started by its name at every door.
             what = f"{function!r:.100} is not a function that can be handed off."
             raise InvalidInput(what, hint="Put @background (from meantime) above it.")
+    names = Counter(cast("Function", function).name for function in functions)
+    for name, count in names.items():
+        if count > 1:
+            raise _same_name(name, f"{count} functions have this name")
+
+
+def _same_name(name: str, why: str) -> InvalidInput:
+    what = f"The function {name!r:.100} cannot be a tool of the agent: {why}."
+    return InvalidInput(what, hint='Give it another name: @background(name="…").')
+
+
+def _seconds(threshold: object) -> float | None:
+    if threshold is None:
+        return None
+    given = seconds_of(plain(threshold)) if isinstance(threshold, str) else as_number(threshold)
+    if given is None or not 0 < given <= LONGEST:
+        raise InvalidInput(
+            f"threshold={shown(threshold)} is not a time that a function may take.",
+            hint='Give seconds above 0, a text such as "5s", or None: it is always waited for.',
+        )
+    return given
