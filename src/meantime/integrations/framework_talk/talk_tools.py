@@ -82,6 +82,7 @@ class TalkTools:
     ) -> None:
         _check(thread, functions)
         threshold = _seconds(threshold)
+        _check_agents(thread, agents or ())
         self.thread = thread
         self._functions = {function.name: function for function in functions}
         self._threshold = threshold
@@ -107,7 +108,7 @@ class TalkTools:
 
     async def answer(self, name: str, given: Mapping[str, Any] | str, tool_call_id: str | None) -> ToolAnswer:
         """Performs a call of the model. Never raises for what a model or a function did wrong: the answer
-        says it, and the turn goes on."""
+        says it, and the turn continues."""
         if name not in self._functions:
             said = await self.verbs.call(name, given, tool_call_id=tool_call_id)
             return ToolAnswer(said.text, bool(said.code))
@@ -145,7 +146,7 @@ def _failed(name: str, text: str) -> ToolAnswer:
 
 
 def _arguments(function: Function, given: Mapping[str, Any] | str) -> dict[str, Any]:
-    """Those that were given, as the function's annotations want them."""
+    """The arguments that were given, with the types of the function's annotations."""
     said = decoded(given)
     if not isinstance(said, Mapping):
         raise InvalidInput("The arguments are not an object.")
@@ -168,6 +169,20 @@ def _check(thread: object, functions: Sequence[object]) -> None:
     for name, count in names.items():
         if count > 1:
             raise _same_name(name, f"{count} functions have this name")
+
+
+def _check_agents(thread: Thread, agents: Sequence[str] | Mapping[str, str]) -> None:
+    if isinstance(agents, str):
+        return  # the toolset refuses it
+    for name in agents:
+        try:
+            thread._tasks.check_agent(name)  # pyright: ignore[reportPrivateUsage]
+        except InvalidInput as problem:
+            raise InvalidInput(
+                f"agents names {shown(name)}, which this Meantime does not have.",
+                hint="Give it to Meantime.open(…, agents={…}), or leave it out here.",
+                code=problem.code,
+            ) from None
 
 
 def _same_name(name: str, why: str) -> InvalidInput:

@@ -1,4 +1,4 @@
-"""What an adapter is made with, and what is said to it, is checked before anything begins."""
+"""The options of an adapter, and the texts that are said to it, are checked before anything begins."""
 
 from __future__ import annotations
 
@@ -52,6 +52,21 @@ async def a_threshold_may_be_a_text(fixture: TalkFixture) -> None:
         fixture.gates.open("a.org")
 
 
+async def an_agent_that_was_not_given_is_refused(fixture: TalkFixture) -> None:
+    async with fixture.site.opened() as mt:
+        text = refused(lambda: fixture.site.talk(mt.thread("t"), agents=["nosuch"]))
+        assert "'nosuch'" in text, text
+        assert "agents={…}" in text, text
+    async with fixture.site.opened(agents={"explore": _idle}) as mt:
+        fixture.site.talk(mt.thread("t"), agents={"explore": "looks around"})
+        text = refused(lambda: fixture.site.talk(mt.thread("t"), agents=["explore", "nosuch"]))
+        assert "'nosuch'" in text, text
+
+
+async def _idle(conversation: Any) -> str:
+    return "nothing"
+
+
 async def what_is_no_text_cannot_be_said(fixture: TalkFixture) -> None:
     site = fixture.site
     async with site.opened() as mt:
@@ -83,5 +98,6 @@ CHECKS = (
     two_functions_of_one_name_are_refused,
     a_threshold_that_is_no_time_is_refused,
     a_threshold_may_be_a_text,
+    an_agent_that_was_not_given_is_refused,
     what_is_no_text_cannot_be_said,
 )

@@ -1,4 +1,4 @@
-"""A function that fails, and a call that is wrong, are told to the model; the turn goes on."""
+"""A function that fails, and a call that is wrong, are told to the model, whose turn continues."""
 
 from __future__ import annotations
 
