@@ -81,12 +81,11 @@ class TalkTools:
         dialect: Wording = OWN,
     ) -> None:
         _check(thread, functions)
-        threshold = _seconds(threshold)
-        _check_agents(thread, agents or ())
         self.thread = thread
         self._functions = {function.name: function for function in functions}
-        self._threshold = threshold
+        self._threshold = _seconds(threshold)
         self.verbs = thread.toolset(dialect, agents=agents, commands=commands)
+        _check_agents(thread, agents or ())
         self._declared: list[DeclaredTool] = []
         self._made: list[Any] = []
         self.declare()
@@ -172,8 +171,6 @@ def _check(thread: object, functions: Sequence[object]) -> None:
 
 
 def _check_agents(thread: Thread, agents: Sequence[str] | Mapping[str, str]) -> None:
-    if isinstance(agents, str):
-        return  # the toolset refuses it
     for name in agents:
         try:
             thread._tasks.check_agent(name)  # pyright: ignore[reportPrivateUsage]

@@ -57,6 +57,9 @@ async def an_agent_that_was_not_given_is_refused(fixture: TalkFixture) -> None:
         text = refused(lambda: fixture.site.talk(mt.thread("t"), agents=["nosuch"]))
         assert "'nosuch'" in text, text
         assert "agents={…}" in text, text
+        for wrong in ("nosuch", [3], 5):
+            text = refused(lambda given=wrong: fixture.site.talk(mt.thread("t"), agents=given))
+            assert text.startswith("agents "), text
     async with fixture.site.opened(agents={"explore": _idle}) as mt:
         fixture.site.talk(mt.thread("t"), agents={"explore": "looks around"})
         text = refused(lambda: fixture.site.talk(mt.thread("t"), agents=["explore", "nosuch"]))
