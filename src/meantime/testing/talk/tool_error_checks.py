@@ -12,7 +12,7 @@ from .talk_site import TalkFixture, ToolCall, within
 MOST = 3_000  # characters of an error that a model is told
 
 
-class Place:
+class NoSchema:
     """A type that has no schema: such an argument comes as the model gave it."""
 
 
@@ -95,7 +95,7 @@ async def an_argument_has_the_type_that_its_function_declares(fixture: TalkFixtu
     looked: list[Any] = []
 
     @background
-    async def look(share: float, places: set[str], more: Place | None = None) -> str:
+    async def look(share: float, places: set[str], more: NoSchema | None = None) -> str:
         """Looks at places."""
         looked.append((share, places, more))
         return "all is well"
