@@ -801,7 +801,7 @@ class Handle(Generic[T_co]):
         data: text or bytes.
         eof: True closes the stdin."""
 
-    def cancel(self, *, reason: str = "", wait: bool = False) -> CancelAnswer:
+    def cancel(self, reason: str = "", *, wait: bool = False) -> CancelAnswer:
         """Asks the task to stop. Asking twice is harmless.
 
         reason: kept with the outcome.

@@ -4,6 +4,8 @@ environment of their own: tests/frameworks."""
 from __future__ import annotations
 
 import gc
+import importlib.util
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,11 +23,22 @@ from meantime.testing import exercise_talk
 from meantime.testing.talk import TALK_CHECKS, Check, TalkFixture
 
 pytestmark = pytest.mark.anyio
+TABLE = Path(__file__).parents[1] / "frameworks" / "say_table.py"  # read by the tests of the others, too
 
 
 @pytest.mark.parametrize("check", TALK_CHECKS, ids=lambda check: check.__name__)
 async def test_an_agent_of_pydantic_ai(check: Check, tmp_path: Path):
     await check(TalkFixture(PydanticSite(tmp_path)))
+
+
+async def test_the_guide_says_what_comes_out_of_say(tmp_path: Path):
+    spec = importlib.util.spec_from_file_location("say_table", TABLE)
+    assert spec is not None
+    assert spec.loader is not None
+    table: Any = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = table  # its types are looked up there
+    spec.loader.exec_module(table)
+    await table.check_row("Pydantic AI", PydanticSite(tmp_path))
 
 
 async def test_a_talk_that_forgets_to_ack_is_named_with_its_check(tmp_path: Path):

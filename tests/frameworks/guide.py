@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 GUIDES = Path(__file__).resolve().parents[2] / "docs" / "guides"
+LONGEST = 100.0  # seconds
 FENCE = re.compile(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -25,6 +29,17 @@ class Example(NamedTuple):
         with contextlib.redirect_stdout(printed):
             exec(compile(self.code, str(self.page), "exec", dont_inherit=True), names)
         return printed.getvalue()
+
+    def pasted(self, folder: Path) -> tuple[str, str]:
+        """Its output and its errors, as a program of its own in this folder, without a key."""
+        program = folder / "example.py"
+        program.write_text(self.code, "utf-8")
+        env = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+        command = [sys.executable, program]
+        ran = subprocess.run(
+            command, cwd=folder, env=env, capture_output=True, text=True, timeout=LONGEST, check=False
+        )
+        return ran.stdout, ran.stderr
 
 
 def examples(name: str, heading: str | None = None) -> list[Example]:

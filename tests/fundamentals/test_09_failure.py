@@ -21,6 +21,7 @@ async def test_a_failure_is_told_with_its_text(thread: Thread):
     handle = await thread.start(Call(divide, 1, 0))
     with pytest.raises(TaskFailed) as raised:
         await handle.result()
+    assert "ZeroDivisionError: division by zero. See .task" in str(raised.value)
 
     outcome = raised.value.task.outcome
     assert isinstance(outcome, Failed)

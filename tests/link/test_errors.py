@@ -63,3 +63,12 @@ def test_what_is_none_of_ours_is_a_failure_of_the_owner():
 def test_a_class_that_is_no_error_of_ours_is_not_made(kind: str):
     got = from_wire(WireError(kind, "code", "Text."))
     assert type(got) is MeantimeError
+
+
+@pytest.mark.parametrize("message", ["model down: bad key", "it is gone.", "is that it?", "first\nlast"])
+def test_a_hint_never_runs_on_from_a_message(message: str):
+    error = MeantimeError(message, hint="Look at the task.")
+    again = from_wire(to_wire(error))
+    whole = f"{message}." if message.endswith("key") else message
+    assert str(again) == str(error) == f"{whole}{chr(10) if chr(10) in message else ' '}Look at the task."
+    assert again.message == message, "the message is kept as it was"

@@ -109,6 +109,18 @@ def test_a_complaint_of_pyright_is_noticed(tmp_path: Path):
     assert said.startswith('x.md:9: "gone" is not a known attribute')
 
 
+def test_the_recorded_steps_of_a_page_are_not_taken_again_by_a_second_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """`print` is in the tool: the page says that its card is not charged again."""
+    monkeypatch.chdir(tmp_path)
+    (block,) = [block for block in blocks() if "durable_run(" in block.code]
+    assert block.page.name == "agents-in-python.md"
+    charged, rest = run(block).split("\n", 1)
+    assert charged == "The card is charged."
+    assert run(block) == rest
+
+
 def test_a_block_that_prints_something_else_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     assert run(Block(ROOT / "x.md", 1, "print(2)\n", "1\n")) == "2\n"

@@ -47,7 +47,7 @@ async def test_work_is_asked_to_stop_then_asked_again_then_left_behind(
     deaf = Deaf()
     handle = await thread.start(deaf.call)
     await deaf.started.wait()
-    await handle.cancel(reason="enough")
+    await handle.cancel("enough")
     await clock.until(lambda: deaf.asked == 1)
     await clock.advance(4.9)
     assert deaf.asked == 1

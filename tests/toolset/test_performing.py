@@ -366,3 +366,13 @@ async def test_a_watch_does_not_pass_by_the_programs_own_commands(thread: Thread
         assert (refused.code, await thread.list("all")) == ("not_watchable", [])
         assert "cannot be watched here" in refused.text
         assert (await own.call("watch", {})).text.endswith("Give one of: id, port, url.")
+
+
+async def test_an_agent_that_nobody_gave_is_told_to_a_model_without_advice_on_a_configuration():
+    async with Meantime.open(":memory:") as mt:
+        toolset = mt.thread("c").toolset(agents=["nosuch"])
+        said = await toolset.call("start_agent", {"agent": "nosuch", "prompt": "look"})
+    assert said.code == "unknown_agent"
+    assert "There is no agent 'nosuch' here." in said.text
+    assert "configuration" not in said.text
+    assert "open(" not in said.text

@@ -301,6 +301,9 @@ class Client(Tasks, Catalog):
             closing = self._beside.start(self.close_turn(opened.id, failed=False))
             closing.add_done_callback(_consume_error)  # where it fails, the next connection gives it back
 
+    def check_agent(self, name: str) -> None:
+        return  # its owner says it when it is started
+
     def has_empty_inbox(self, thread: str) -> bool:
         return self.is_connected and thread in self._empty  # an older owner says nothing
 

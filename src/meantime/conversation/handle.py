@@ -78,7 +78,7 @@ class Handle(Generic[T_co]):
         await self._check()
         return await self._tasks.send(self.id, self._thread, data, eof=eof)
 
-    async def cancel(self, *, reason: str = "", wait: bool = False) -> CancelAnswer:
+    async def cancel(self, reason: str = "", *, wait: bool = False) -> CancelAnswer:
         """Asks the task to stop. Asking twice is harmless.
 
         reason: kept with the outcome.

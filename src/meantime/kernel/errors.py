@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 
 
 NAMED = 20  # ids in one text
+ENDINGS = (".", "!", "?", "…", ":")  # of a message that a hint can follow
+
+
+def _is_whole(message: str, hint: str) -> bool:
+    """False where the hint would run on from the message, as that of a work's own error may."""
+    return not hint or not message or "\n" in message or message.endswith(ENDINGS)
 
 
 class MeantimeError(Exception):
@@ -40,7 +46,8 @@ class MeantimeError(Exception):
 
     def __init__(self, message: str, *, code: str | None = None, hint: str = "") -> None:
         gap = "\n" if "\n" in message else " "  # a hint must not look like a part of somebody's output
-        super().__init__(f"{message}{gap}{hint}".strip())
+        stop = "" if _is_whole(message, hint) else "."
+        super().__init__(f"{message}{stop}{gap}{hint}".strip())
         self.message = message
         self.hint = hint
         if code is not None:

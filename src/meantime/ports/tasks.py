@@ -350,6 +350,11 @@ class Tasks(Reminders, Protocol):
 
     def limits(self) -> Limits: ...
 
+    def check_agent(self, name: str) -> None:
+        """Raises InvalidInput for an agent that is known not to be here, without asking anybody: a connected
+        process does not know its owner's."""
+        ...
+
     def plugin_defaults(self) -> PluginDefaults: ...
 
     def now(self) -> float:

@@ -40,6 +40,25 @@ async def _awaited(context: Context, running: Coroutine[Any, Any, T]) -> T:
         return await running
 
 
+def _decodable(kind: Any) -> Any:
+    """The annotation, or Any where msgspec does not know its type: such an argument comes as it was given."""
+    try:
+        msgspec.json.schema(kind)
+    except Exception:  # of an annotation of the caller's own, too
+        return Any
+    return kind
+
+
+def _default(value: Any) -> Any:
+    """A default that is not JSON, or that could be changed, stays out of the schema."""
+    try:
+        msgspec.to_builtins(value, str_keys=True)
+        msgspec.defstruct("Default", [("value", Any, value)])
+    except Exception:
+        return msgspec.field(default_factory=lambda: value)
+    return value
+
+
 class BackgroundFunction(Generic[P, R_co]):
     """Calls through to the function; `work(...)` makes the order for a background run of it."""
 
@@ -61,6 +80,7 @@ class BackgroundFunction(Generic[P, R_co]):
         self.description = description if description is not None else inspect.getdoc(fn) or ""
         update_wrapper(self, fn)
         self._schema: dict[str, Any] | None = None
+        self._takes: type[msgspec.Struct] | None = None
         REGISTRY[function_name(fn)] = self
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
@@ -102,19 +122,28 @@ class BackgroundFunction(Generic[P, R_co]):
             self._schema = self._described()
         return self._schema
 
-    def _described(self) -> dict[str, Any]:
+    @property
+    def takes(self) -> type[msgspec.Struct]:
+        """The struct of its arguments, for calls from a model: a field is a parameter."""
+        if self._takes is None:
+            self._takes = self._struct()
+        return self._takes
+
+    def _struct(self) -> type[msgspec.Struct]:
         hints = typing.get_type_hints(self.fn)
         fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
         for parameter in self.signature.parameters.values():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 continue
-            kind = hints.get(parameter.name, Any)
+            kind = _decodable(hints.get(parameter.name, Any))
             if parameter.default is parameter.empty:
                 fields.append((parameter.name, kind))
             else:
-                fields.append((parameter.name, kind, parameter.default))
-        struct = msgspec.defstruct(self.name, fields, kw_only=True, forbid_unknown_fields=True)
-        whole = msgspec.json.schema(struct)
+                fields.append((parameter.name, kind, _default(parameter.default)))
+        return msgspec.defstruct(self.name, fields, kw_only=True, forbid_unknown_fields=True)
+
+    def _described(self) -> dict[str, Any]:
+        whole = msgspec.json.schema(self.takes)
         definitions = dict(whole["$defs"])
         own = definitions.pop(whole["$ref"].rpartition("/")[2])
         own.pop("title", None)

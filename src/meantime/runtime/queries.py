@@ -44,7 +44,7 @@ from meantime.kernel.notice_sources import parse_notice_id
 from meantime.kernel.notices import without_result
 from meantime.kernel.payloads import preview
 from meantime.ports.engine import Engine
-from meantime.ports.runner import SpeakingRunner
+from meantime.ports.runner import SpeakingRunner, TalkingRunner
 from meantime.ports.store import Committed, Owed, Query, Sort
 from meantime.ports.tasks import Page, ThreadCount
 
@@ -202,6 +202,12 @@ class Looking:
         if outcome is None:
             raise StillRunning(f"Task {task.id} is still {task.status}.", hint="Wait longer, or cancel it.")
         raise _ERRORS[type(outcome)](without_result(task, outcome), task)
+
+    def check_agent(self, name: str) -> None:
+        """A runner of somebody else's may take any name."""
+        runner = self._engine.runner("agent")
+        if runner.abilities.talk:
+            cast("TalkingRunner", runner).standing(name)
 
     async def _whole(self, task: Task, spill: Spill) -> Json:
         runner = self._engine.runner(task.work.kind)

@@ -390,6 +390,9 @@ class Runtime(ReminderVerbs):
     def limits(self) -> Limits:
         return self.admission.slots.limits
 
+    def check_agent(self, name: str) -> None:
+        self.looking.check_agent(name)
+
     def plugin_defaults(self) -> PluginDefaults:
         return self.settings.plugins
 

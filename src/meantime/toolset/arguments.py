@@ -68,7 +68,8 @@ def schema(kind: type[Struct]) -> dict[str, Any]:
 @lru_cache(256)
 def _schema_json(kind: type[Struct]) -> bytes:
     """Made once: a model's tools are declared with every turn, and a caller may change what it gets."""
-    found = msgspec.json.schema(kind)["$defs"][kind.__name__]
+    whole = msgspec.json.schema(kind)
+    found = whole["$defs"][whole["$ref"].rpartition("/")[2]]
     required: list[str] = found.get("required", [])
     names = [*required, *(name for name in found["properties"] if name not in required)]
     properties = {name: _lean(found["properties"][name]) for name in names}

@@ -31,6 +31,7 @@ from meantime.toolset.work_catalog import Works, names_of
 
 LOG = logging.getLogger("meantime.toolset")
 MOST_LINE = 100_000  # characters of what a person types
+NO_SUCH_AGENT = "Do this work yourself, or tell your user that the agent is missing."
 AT_ONCE = 500  # events that are read at once
 
 
@@ -155,7 +156,7 @@ class Toolset:
             )
             said = tool.say(ask, answer)
         except MeantimeError as error:
-            return await self.refusal(name, error, ask)
+            return await self.refusal(name, _for_model(error, ask), ask)
         except Exception:
             return await self.refusal(name, _internal(name), ask)
         return await self._settled(said)
@@ -320,6 +321,14 @@ class Toolset:
 def _name(given: object) -> str:
     """A name that is not a text names no tool: it is refused as what it looks like."""
     return plain(given) if isinstance(given, str) else shown(given)
+
+
+def _for_model(error: MeantimeError, ask: Ask | None) -> MeantimeError:
+    """The owner's advice is to change its configuration, which a model cannot."""
+    if error.code != "unknown_agent" or not isinstance(ask, asks.StartAgent):
+        return error
+    hint = error.hint if error.hint.startswith("There are: ") else NO_SUCH_AGENT
+    return InvalidInput(f"There is no agent {shown(ask.agent)} here.", hint=hint, code=error.code)
 
 
 def _internal(name: str) -> MeantimeError:

@@ -12,3 +12,10 @@ def test_the_examples_run_and_print_what_the_page_says(tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
     for example in examples("google-adk.md"):
         assert example.run() == example.prints
+
+
+def test_a_pasted_example_says_nothing_of_token_usage(tmp_path: Path):
+    for example in examples("google-adk.md"):
+        printed, errors = example.pasted(tmp_path)
+        assert printed == example.prints, errors
+        assert "token usage" not in errors, errors

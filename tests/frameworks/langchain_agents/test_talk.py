@@ -10,6 +10,7 @@ import pytest
 from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langgraph.checkpoint.memory import InMemorySaver
+from say_table import check_row
 
 from meantime import Meantime
 from meantime.integrations.langchain import Background, Talk
@@ -26,6 +27,12 @@ pytestmark = pytest.mark.anyio
 async def test_an_agent_of_langchain_or_deepagents(check: Check, create: Callable[..., Any], tmp_path: Path):
     async with langchain_site(tmp_path, create) as site:
         await check(TalkFixture(site))
+
+
+@pytest.mark.parametrize("create", [create_agent, create_deep_agent])
+async def test_the_guide_says_what_comes_out_of_say(create: Callable[..., Any], tmp_path: Path):
+    async with langchain_site(tmp_path, create) as site:
+        await check_row("LangChain, LangGraph, deepagents", site)
 
 
 class FailingSaver(InMemorySaver):

@@ -1,18 +1,12 @@
-"""The examples of the guide run and print what it says."""
+"""The examples of the guide run as they stand, and print what it says."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import pytest
-from agent_framework import FileSessionStore
 from guide import examples
-
-from meantime.testing.talk import ToolCall
-
-from .scripted_client import ScriptedClient
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*experimental.*")
 
@@ -22,10 +16,16 @@ def test_the_examples_run_and_print_what_the_page_says(tmp_path: Path, monkeypat
     found = examples("frameworks.md", "agent-framework")
     assert len(found) == 2
     for example in found:
-        app = ModuleType("my_app")
-        client = ScriptedClient()
-        client.steps = [ToolCall("run_tests", {"folder": "src"}), "All 128 tests of src pass."]
-        vars(app).update(client=client, store=FileSessionStore(tmp_path))
-        monkeypatch.setitem(sys.modules, "my_app", app)
-        assert example.run() == example.prints
-        assert client.requests[1].results == ["src: 128 passed"]
+        names: dict[str, Any] = {}
+        assert example.run(names) == example.prints
+        assert names["Scripted"].steps == [], "the model was asked twice: the tool's answer is among it"
+
+
+def test_a_pasted_example_prints_nothing_else_but_that_its_store_is_experimental(tmp_path: Path):
+    first, second = examples("frameworks.md", "agent-framework")
+    printed, errors = first.pasted(tmp_path)
+    assert printed == first.prints, errors
+    assert "FileSessionStore" in errors
+    assert "Traceback" not in errors, errors
+    printed, errors = second.pasted(tmp_path)
+    assert printed == second.prints, errors

@@ -16,3 +16,8 @@ def test_the_example_runs_and_prints_what_the_page_says(tmp_path: Path, monkeypa
     assert example.run(names) == example.prints
     *_, result = names["model"].last_call.input
     assert result["output"] == "src: 128 passed"
+
+
+def test_a_pasted_example_prints_nothing_about_a_key(tmp_path: Path):
+    (example,) = examples("frameworks.md", "OpenAI Agents SDK")
+    assert example.pasted(tmp_path) == (example.prints, "")

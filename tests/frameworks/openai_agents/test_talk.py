@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from say_table import check_row
 
 from meantime.testing.talk import TALK_CHECKS, Check, TalkFixture
 
@@ -16,3 +17,7 @@ pytestmark = pytest.mark.anyio
 @pytest.mark.parametrize("check", TALK_CHECKS, ids=lambda check: check.__name__)
 async def test_an_agent_of_the_openai_agents_sdk(check: Check, tmp_path: Path):
     await check(TalkFixture(OpenAISite(tmp_path)))
+
+
+async def test_the_guide_says_what_comes_out_of_say(tmp_path: Path):
+    await check_row("OpenAI Agents SDK", OpenAISite(tmp_path))

@@ -197,7 +197,7 @@ async def test_a_restart_between_the_file_and_the_ack_tells_nothing_twice(
 
 async def test_the_tools_alone_are_a_toolset(ledger: str):
     script = Script(call("start", command="echo hi"), "started")
-    async with Meantime.open(ledger) as mt:
+    async with Meantime.open(ledger, agents={"explore": PydanticAgent(TestModel())}) as mt:
         thread = mt.thread("t")
         agent = PydanticAgent(
             script.model, toolsets=[tools(thread, crawl, agents=["explore"], commands=Shell)]
@@ -230,7 +230,7 @@ async def test_a_subagent_is_started_and_told(ledger: str):
 
 async def test_wrong_arguments_are_told_to_the_model(ledger: str):
     script = Script(call("crawl", "c1", page="x"), call("start_agent", "c2", agent="nobody"), "sorry")
-    async with Meantime.open(ledger) as mt:
+    async with Meantime.open(ledger, agents={"explore": PydanticAgent(TestModel())}) as mt:
         talk = Talk(PydanticAgent(script.model, retries=3), mt.thread("t"), crawl, agents=("explore",))
         assert await talk.say("go") == "sorry"
         assert "site" in script.asked[1].results[0]

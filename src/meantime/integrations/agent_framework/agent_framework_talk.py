@@ -47,7 +47,8 @@ class Talk(FrameworkTalk):
     it gives the framework's response; pass its answer to the next `say` as a Message.
 
     functions: each, with `@background`, is a tool. It answers at once if it is done within `threshold`
-        seconds, and else goes on in the background, as the same run.
+        (seconds, or a text such as "5s"), and else goes on in the background, as the same run; with None it
+        is always waited for.
     store: where the session is saved, under the thread's id: with a `FileSessionStore`, a restart goes on
         with it and tells nothing twice. An agent with a `FileHistoryProvider` needs none.
     agents: those that may be started, by name, or a mapping that says what each is for; empty is any,
@@ -55,6 +56,8 @@ class Talk(FrameworkTalk):
     commands: `Shell`, where the agent may start commands; None is not.
     dialect: the words of the tools.
     """
+
+    _sayable = (str, Message)
 
     def __init__(
         self,
@@ -64,7 +67,7 @@ class Talk(FrameworkTalk):
         store: SessionStore | None = None,
         agents: Sequence[str] | Mapping[str, str] | None = None,
         commands: Callable[..., Orderable[Any]] | None = None,
-        threshold: float | None = THRESHOLD,
+        threshold: float | str | None = THRESHOLD,
         dialect: Wording = OWN,
     ) -> None:
         _check(agent)

@@ -45,7 +45,7 @@ class Background(ContextProvider):
         *functions: Function,
         agents: Sequence[str] | Mapping[str, str] | None = None,
         commands: Callable[..., Orderable[Any]] | None = None,
-        threshold: float | None = THRESHOLD,
+        threshold: float | str | None = THRESHOLD,
         dialect: Wording = OWN,
     ) -> None:
         super().__init__(SOURCE)
@@ -131,6 +131,7 @@ def equip(context: SessionContext, tools: TalkTools, middleware: NoticeMiddlewar
 
 def function_tool(tool: DeclaredTool, tools: TalkTools) -> FunctionTool:
     async def invoke(*, meantime_call: FunctionInvocationContext, **arguments: Any) -> str:
-        return await tools.answer(tool.name, arguments, meantime_call.metadata.get("call_id"))
+        answer = await tools.answer(tool.name, arguments, meantime_call.metadata.get("call_id"))
+        return answer.text
 
     return FunctionTool(name=tool.name, description=tool.description, input_model=tool.schema, func=invoke)

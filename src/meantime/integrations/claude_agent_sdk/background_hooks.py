@@ -46,7 +46,7 @@ class Background:
         *functions: Function,
         agents: Sequence[str] | Mapping[str, str] | None = None,
         commands: Callable[..., Orderable[Any]] | None = None,
-        threshold: float | None = THRESHOLD,
+        threshold: float | str | None = THRESHOLD,
         dialect: Wording = OWN,
     ) -> None:
         self._tools = TalkTools(
@@ -178,8 +178,8 @@ def tool_server(tools: TalkTools) -> McpSdkServerConfig:
 
 def _tool(tool: DeclaredTool, tools: TalkTools) -> SdkMcpTool[Any]:
     async def handle(arguments: dict[str, Any]) -> dict[str, Any]:
-        text = await tools.answer(tool.name, arguments, None)
-        return {"content": [{"type": "text", "text": text}]}
+        answer = await tools.answer(tool.name, arguments, None)
+        return {"content": [{"type": "text", "text": answer.text}], "is_error": answer.is_error}
 
     empty: dict[str, Any] = {
         "type": "object",

@@ -43,7 +43,8 @@ class Talk(FrameworkTalk):
 
     options: those of the agent. Their `resume` or `session_id` names the session.
     functions: each, with `@background`, is a tool. It answers at once if it is done within `threshold`
-        seconds, and else goes on in the background, as the same run.
+        (seconds, or a text such as "5s"), and else goes on in the background, as the same run; with None it
+        is always waited for.
     session: the session's id, a UUID. Without one, it follows from the thread's id and the working folder; a
         restart goes on with it and tells nothing twice.
     agents: those that may be started, by name, or a mapping that says what each is for; empty is any,
@@ -60,7 +61,7 @@ class Talk(FrameworkTalk):
         session: str | None = None,
         agents: Sequence[str] | Mapping[str, str] | None = None,
         commands: Callable[..., Orderable[Any]] | None = None,
-        threshold: float | None = THRESHOLD,
+        threshold: float | str | None = THRESHOLD,
         dialect: Wording = OWN,
     ) -> None:
         _check(options)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
+
+from msgspec import UNSET, UnsetType
 
 from meantime.conversation.turn import Turn
+from meantime.kernel.argument_checks import shown
+from meantime.kernel.errors import InvalidInput
 from meantime.kernel.notices import Notice
 
 from .talk_tools import TalkTools
@@ -24,18 +28,24 @@ class FrameworkTalk(ABC):
     that a crash between the model's answer and the ack tells nothing twice.
     """
 
+    _sayable: ClassVar[tuple[type, ...]] = (str,)
+
     def __init__(self, tools: TalkTools) -> None:
         self._tools = tools
         self._thread = tools.thread
         self._lock = turn_lock(tools.thread)
         self._turns = self._lock.turns  # of the conversation, up to which the history here is known
 
-    async def say(self, text: str | None = None, **run: Any) -> Any:
-        """One turn: what ended meanwhile is told first, then the text. Gives the agent's output; None where
-        there was nothing to say. `run` is passed on to the framework.
+    async def say(self, text: str | UnsetType = UNSET, **run: Any) -> Any:
+        """One turn: what ended meanwhile is told first, then the text, if there is one. Gives the agent's
+        output; None where there was nothing to say. `run` is passed on to the framework.
 
         Turns of one conversation in one process are taken one after the other, whichever Talk they come from.
         So a tool must not wait for a `say` of its own conversation."""
+        return await self._turn(self._checked(text), run)
+
+    async def _turn(self, text: Any, run: dict[str, Any]) -> Any:
+        """`text` is None where nobody says anything."""
         async with self._lock.one, self._thread.turn() as turn:
             if self._turns != self._lock.turns:
                 await self._reread()
@@ -45,7 +55,7 @@ class FrameworkTalk(ABC):
                 self._lock.turns += 1
                 self._turns = self._lock.turns
 
-    async def _take_all(self, turn: Turn, text: str | None, run: dict[str, Any]) -> Any:
+    async def _take_all(self, turn: Turn, text: Any, run: dict[str, Any]) -> Any:
         self._tools.verbs.begin(turn)
         fresh = turn.fresh(await self._told())
         output = None
@@ -53,6 +63,17 @@ class FrameworkTalk(ABC):
             output = await self._take(turn, fresh, text, run)
         await self._settle(turn)
         return output
+
+    def _checked(self, text: object) -> Any:
+        if text is UNSET:
+            return None
+        if not isinstance(text, self._sayable):
+            kinds = " or a ".join(kind.__name__ for kind in self._sayable).replace("str", "text")
+            raise InvalidInput(
+                f"say takes a {kinds}, not {shown(text)}.",
+                hint='Use talk.say("…"), or talk.say() to tell only what has ended.',
+            )
+        return text
 
     async def woken(self, **run: Any) -> AsyncIterator[Any]:
         """The agent's messages when work has ended and nobody talks to it, until its Meantime is closed."""

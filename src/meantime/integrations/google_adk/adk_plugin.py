@@ -36,7 +36,8 @@ class Background(BasePlugin):
     It belongs to one conversation, as the thread does: one session of the app.
 
     functions: each, with `@background`, is a tool. It answers at once if it is done within `threshold`
-        seconds, and else goes on in the background, as the same run.
+        (seconds, or a text such as "5s"), and else goes on in the background, as the same run; with None it
+        is always waited for.
     agents: those that may be started, by name, or a mapping that says what each is for; empty is any,
         None is none.
     commands: `Shell`, where the agent may start commands; None is not.
@@ -49,7 +50,7 @@ class Background(BasePlugin):
         *functions: Function,
         agents: Sequence[str] | Mapping[str, str] | None = None,
         commands: Callable[..., Orderable[Any]] | None = None,
-        threshold: float | None = THRESHOLD,
+        threshold: float | str | None = THRESHOLD,
         dialect: Wording = OWN,
     ) -> None:
         super().__init__(name="background")
@@ -137,4 +138,4 @@ class AdkTool(BaseTool):
         )
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
-        return {"result": await self._work.answer(self.name, args, tool_context.function_call_id)}
+        return {"result": (await self._work.answer(self.name, args, tool_context.function_call_id)).text}

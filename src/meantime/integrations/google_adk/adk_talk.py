@@ -33,7 +33,8 @@ class Talk(FrameworkTalk):
 
     agent: an agent, or an App with its own plugins.
     functions: each, with `@background`, is a tool. It answers at once if it is done within `threshold`
-        seconds, and else goes on in the background, as the same run.
+        (seconds, or a text such as "5s"), and else goes on in the background, as the same run; with None it
+        is always waited for.
     sessions: where the ADK keeps the conversation. With one in a database, a restart goes on with it and
         tells nothing twice; without one it is in memory.
     session_id: of the conversation there; the thread's name unless it is given.
@@ -53,7 +54,7 @@ class Talk(FrameworkTalk):
         user_id: str = USER,
         agents: Sequence[str] | Mapping[str, str] | None = None,
         commands: Callable[..., Orderable[Any]] | None = None,
-        threshold: float | None = THRESHOLD,
+        threshold: float | str | None = THRESHOLD,
         dialect: Wording = OWN,
     ) -> None:
         _check(agent)

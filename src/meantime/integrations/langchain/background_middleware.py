@@ -19,7 +19,7 @@ from langgraph.runtime import Runtime
 from meantime.conversation.dialect_lookup import OWN, Wording
 from meantime.conversation.turn import Turn
 from meantime.integrations.framework_talk.talk_tools import THRESHOLD, Function, TalkTools
-from meantime.kernel.errors import InvalidInput, MeantimeError
+from meantime.kernel.errors import InvalidInput
 from meantime.kernel.work import Orderable
 from meantime.thread import Thread
 
@@ -35,7 +35,8 @@ class TalkBackground(AgentMiddleware[AgentState[Any], Any, Any]):
     It belongs to one conversation, as the thread does. The agent runs by `ainvoke` or `astream`.
 
     functions: each, with `@background`, is a tool. It answers at once if it is done within `threshold`
-        seconds, and else goes on in the background, as the same run.
+        (seconds, or a text such as "5s"), and else goes on in the background, as the same run; with None it
+        is always waited for.
     agents: those that may be started, by name, or a mapping that says what each is for; empty is any,
         None is none.
     commands: `Shell`, where the agent may start commands; None is not.
@@ -48,7 +49,7 @@ class TalkBackground(AgentMiddleware[AgentState[Any], Any, Any]):
         *functions: Function,
         agents: Sequence[str] | Mapping[str, str] | None = None,
         commands: Callable[..., Orderable[Any]] | None = None,
-        threshold: float | None = THRESHOLD,
+        threshold: float | str | None = THRESHOLD,
         dialect: Wording = OWN,
     ) -> None:
         super().__init__()
@@ -144,10 +145,10 @@ class LangChainTool(BaseTool):
         raise NotImplementedError("Background work is asynchronous: use ainvoke or astream.")
 
     async def _arun(self, /, **arguments: Any) -> str:
-        try:
-            return await self.work.call(self.name, arguments, _call_id.get())
-        except MeantimeError as problem:
-            raise ToolException(f"{problem.code}: {problem}") from problem
+        answer = await self.work.answer(self.name, arguments, _call_id.get())
+        if answer.is_error:
+            raise ToolException(answer.text)  # the framework marks the answer as an error
+        return answer.text
 
 
 def _extended(message: SystemMessage | None, reminder: str) -> SystemMessage:

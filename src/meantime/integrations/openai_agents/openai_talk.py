@@ -32,7 +32,8 @@ class Talk(FrameworkTalk):
     """One conversation: `say` takes a turn, `woken` gives what the agent says by itself.
 
     functions: each, with `@background`, is a tool. It answers at once if it is done within `threshold`
-        seconds, and else goes on in the background, as the same run.
+        (seconds, or a text such as "5s"), and else goes on in the background, as the same run; with None it
+        is always waited for.
     session: where the SDK keeps the conversation. With one in a file, a restart goes on with it and tells
         nothing twice; without one it is in memory.
     agents: those that may be started, by name, or a mapping that says what each is for; empty is any,
@@ -49,7 +50,7 @@ class Talk(FrameworkTalk):
         session: Session | None = None,
         agents: Sequence[str] | Mapping[str, str] | None = None,
         commands: Callable[..., Orderable[Any]] | None = None,
-        threshold: float | None = THRESHOLD,
+        threshold: float | str | None = THRESHOLD,
         dialect: Wording = OWN,
     ) -> None:
         _check(agent)
@@ -119,6 +120,6 @@ class InjectedNotices:
 
 def function_tool(tool: DeclaredTool, tools: TalkTools) -> FunctionTool:
     async def invoke(context: ToolContext[Any], arguments: str) -> str:
-        return await tools.answer(tool.name, arguments, context.tool_call_id)
+        return (await tools.answer(tool.name, arguments, context.tool_call_id)).text
 
     return FunctionTool(tool.name, tool.description, tool.schema, invoke, strict_json_schema=False)

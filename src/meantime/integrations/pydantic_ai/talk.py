@@ -39,7 +39,7 @@ class Talk(FrameworkTalk):
         *functions: Function,
         agents: Sequence[str] | Mapping[str, str] | None = None,
         commands: Callable[..., Orderable[Any]] | None = None,
-        threshold: float | None = THRESHOLD,
+        threshold: float | str | None = THRESHOLD,
         history: str | os.PathLike[str] | None = None,
         dialect: Wording = OWN,
     ) -> None:

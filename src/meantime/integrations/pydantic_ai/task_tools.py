@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.exceptions import ModelRetry, UserError
+from pydantic_ai.exceptions import UserError
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, PreparedToolset, ToolsetTool, WrapperToolset
 from pydantic_core import SchemaValidator, core_schema
 
 from meantime.conversation.dialect_lookup import OWN, Wording
 from meantime.integrations.framework_talk.talk_tools import THRESHOLD, DeclaredTool, Function, TalkTools
-from meantime.kernel.errors import MeantimeError
 from meantime.kernel.work import Orderable
 from meantime.thread import Thread
 
@@ -26,13 +25,14 @@ def tools(
     *functions: Function,
     agents: Sequence[str] | Mapping[str, str] | None = None,
     commands: Callable[..., Orderable[Any]] | None = None,
-    threshold: float | None = THRESHOLD,
+    threshold: float | str | None = THRESHOLD,
     dialect: Wording = OWN,
 ) -> TaskTools:
     """A toolset for `Agent(…, toolsets=[…])`.
 
     functions: each, with `@background`, is a tool. It answers at once if it is done within `threshold`
-        seconds, and else goes on in the background, as the same run.
+        (seconds, or a text such as "5s"), and else goes on in the background, as the same run; with None it
+        is always waited for.
     agents: those that may be started, by name, or a mapping that says what each is for; empty is any,
         None is none.
     commands: `Shell`, where the agent may start commands; None is not.
@@ -66,10 +66,8 @@ class TaskTools(AbstractToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> str:
-        try:
-            return await self._shared.call(name, tool_args, ctx.tool_call_id)
-        except MeantimeError as problem:
-            raise ModelRetry(str(problem)) from problem
+        # Not a ModelRetry: the second one would end the run.
+        return (await self._shared.answer(name, tool_args, ctx.tool_call_id)).text
 
 
 class TaskToolsOfRun(AbstractCapability[Any]):

@@ -8,12 +8,14 @@ from typing import TypeAlias
 
 from meantime.testing.suite.failed_check import named_after
 
+from .option_checks import CHECKS as OPTION_CHECKS
 from .talk_checks import CHECKS
 from .talk_site import TalkFixture, TalkSite
+from .tool_error_checks import CHECKS as ERROR_CHECKS
 
 Check: TypeAlias = Callable[[TalkFixture], Awaitable[None]]
 
-TALK_CHECKS: tuple[Check, ...] = CHECKS
+TALK_CHECKS: tuple[Check, ...] = (*CHECKS, *ERROR_CHECKS, *OPTION_CHECKS)
 
 
 async def exercise_talk(make: Callable[[], AbstractAsyncContextManager[TalkSite]]) -> None:
