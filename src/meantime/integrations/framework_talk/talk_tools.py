@@ -191,9 +191,9 @@ def _seconds(threshold: object) -> float | None:
     if threshold is None:
         return None
     given = seconds_of(plain(threshold)) if isinstance(threshold, str) else as_number(threshold)
-    if given is None or not 0 <= given <= LONGEST:
+    if given is None or not 0 < given <= LONGEST:
         raise InvalidInput(
             f"threshold={shown(threshold)} is not a time that a function may take.",
-            hint='Give seconds from 0 up, a text such as "5s", or None: it is always waited for.',
+            hint='Give seconds above 0, a text such as "5s", or None: it is always waited for.',
         )
     return given
