@@ -9,16 +9,15 @@ def ack_before_save(adapter: str) -> None:
     """Notices are acknowledged before the conversation holds them."""
     from meantime.integrations.framework_talk.framework_talk import FrameworkTalk
 
-    async def say(self: Any, text: str | None = None, **run: Any) -> Any:
-        async with self._one, self._thread.turn() as turn:
-            self._tools.verbs.begin(turn)
-            fresh = turn.fresh(await self._told())
-            await self._settle(turn)
-            if text is not None or fresh or await self._unanswered():
-                return await self._take(turn, fresh, text, run)
-            return None
+    async def take_all(self: Any, turn: Any, text: Any, run: dict[str, Any]) -> Any:
+        self._tools.verbs.begin(turn)
+        fresh = turn.fresh(await self._told())
+        await self._settle(turn)
+        if text is not None or fresh or await self._unanswered():
+            return await self._take(turn, fresh, text, run)
+        return None
 
-    FrameworkTalk.say = say  # type: ignore[method-assign]
+    FrameworkTalk._take_all = take_all  # type: ignore[method-assign]
 
 
 def save_without_id(adapter: str) -> None:
