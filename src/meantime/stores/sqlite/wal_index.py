@@ -103,10 +103,12 @@ class WalIndex:
 
     def trim(self, wal: str) -> None:
         """Cuts off the frames behind the last commit. Frames of a commit that failed to sync are whole, and
-        would be taken for a commit after a kill.
+        would be taken for a commit after a kill. Raises OSError where nobody knows where they begin.
         """
         head = self._head()
-        if head is not None and self.is_at(wal):
+        if head is None:
+            raise OSError("the end of the WAL is not known")
+        if self.is_at(wal):
             os.truncate(wal, frame_offset(head.frames + 1, head.page_size) if head.frames else 0)
 
     def write_again(self) -> None:

@@ -180,7 +180,7 @@ class WalMark:
             sync_data(self._fd)
 
     def used_bytes(self) -> tuple[int, int] | None:
-        """As `WalIndex.used_bytes`; None, too, where there is no mark."""
+        """As `WalIndex.used_bytes`. None for a ledger without a mark, too."""
         return self._index and self._index.used_bytes()
 
     def write_again(self) -> None:
