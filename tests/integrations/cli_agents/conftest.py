@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Agent, Handle, Meantime, Settings, Thread
 from meantime.ports.session import AgentSettings
 
 PROGRAM = Path(__file__).with_name("program.py")
-PATIENCE = 30.0  # seconds; nothing here takes so long
-QUICK = Settings(stop_grace=0.5, stop_deadline=8.0)
+QUICK = Settings(stop_grace=0.5, stop_deadline=LIMIT)
 
 
 class Program:
@@ -41,17 +40,15 @@ class Program:
         (self.folder / name).touch()
 
     async def waits(self, gate: str = "gate", count: int = 1) -> None:
-        await until(lambda: self.noted("waiting").count(gate) >= count)
+        await until_async(
+            lambda: self.noted("waiting").count(gate) >= count,
+            f"the program waits at {gate}",
+            lambda: self.noted("given"),
+        )
 
 
 def script(*steps: Mapping[str, Any]) -> str:
     return f"@@{json.dumps(steps)}@@"
-
-
-async def until(condition: Callable[[], object], patience: float = PATIENCE) -> None:
-    async with asyncio.timeout(patience):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
 
 
 def lives(pid: int) -> bool:
@@ -68,7 +65,7 @@ def shown(lines: Any) -> list[str]:
 
 
 async def ended(handle: Handle, thread: Thread) -> Any:
-    (task,) = await thread.wait(handle.id, timeout=PATIENCE)
+    (task,) = await thread.wait(handle.id, timeout=LIMIT)
     assert task.ended, task
     return task
 

@@ -54,7 +54,7 @@ def perform(number: int, step: dict[str, Any]) -> None:
         child = subprocess.Popen(["sleep", "600"], start_new_session=True)
         note("pids", child.pid)
     if "run" in step:
-        done = subprocess.run(step["run"], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(step["run"], capture_output=True, text=True, timeout=120, check=False)
         note("ran", {"code": done.returncode, "out": done.stdout, "err": done.stderr})
     if "stubborn" in step:
         for each in (signal.SIGINT, signal.SIGTERM):

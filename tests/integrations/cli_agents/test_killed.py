@@ -13,7 +13,7 @@ from conversations import DIALECTS, FAILED, RESUMED, WORDS_FAILED, says
 from daemon.conftest import place_in
 from killed_agents import Told, story
 
-from .conftest import PROGRAM, Program, script, until
+from .conftest import PROGRAM, Program, script
 
 pytestmark = pytest.mark.xdist_group("killed-cli")
 
@@ -31,7 +31,7 @@ class Scripted:
         return [given["pid"] for given in self._program.given]
 
     async def until(self, count: int) -> None:
-        await until(lambda: len(self._program.noted("waiting")) >= count, 60)
+        await self._program.waits("never", count)
 
 
 @pytest.fixture(

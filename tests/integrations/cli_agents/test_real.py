@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from cli.person import Person
 from meantime import Agent, Meantime, Status, Thread
@@ -14,11 +15,10 @@ from meantime.ports.session import AgentSettings
 
 from ..agents import installed
 from ..agents.model import Model
-from .conftest import QUICK, lives, script, shown, told, until
+from .conftest import QUICK, lives, script, shown, told
 from .owning import Owner
 
 pytestmark = pytest.mark.anyio
-PATIENCE = 180.0  # seconds: a turn of OpenCode takes five, and thirty where the machine is busy
 
 
 class Codex(installed.Codex):
@@ -103,7 +103,7 @@ def real(request: pytest.FixtureRequest, tmp_path: Path, model: Model) -> Real:
 
 
 async def ended(thread: Thread, id: str) -> Any:
-    (task,) = await thread.wait(id, timeout=PATIENCE)
+    (task,) = await thread.wait(id, timeout=2 * LIMIT)
     assert task.ended, task
     return task
 
@@ -159,8 +159,8 @@ async def test_a_program_that_cannot_fork_is_told_the_conversation(real: Real, m
 async def test_a_turn_survives_its_owner(real: Real, model: Model):
     owner = Owner(real.ledger, real.settings)
     id = owner.start(script(real.shell("echo first"), real.waits(), {"text": "Done."}))
-    await until(lambda: real.pid, PATIENCE)
-    await until(lambda: owner.recorded_calls(id), PATIENCE)  # progress is stored once a second
+    await until_async(lambda: real.pid, "it is in its tool")
+    await until_async(lambda: owner.recorded_calls(id), "its progress is stored")
     owner.kill()
     real.open_gate()
     async with real.open() as mt:
@@ -182,7 +182,7 @@ async def test_a_cancel_in_a_tool_leaves_nothing(real: Real):
     """By an owner that has taken it up; OpenCode's tools are in sessions of their own."""
     owner = Owner(real.ledger, real.settings)
     id = owner.start(script(real.waits(), {"text": "Done."}))
-    await until(lambda: real.pid, PATIENCE)
+    await until_async(lambda: real.pid, "it is in its tool")
     owner.kill()
     assert lives(real.pid)
     async with real.open() as mt:

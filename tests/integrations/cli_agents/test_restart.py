@@ -4,9 +4,11 @@ whole output, each line once, and its true ending, told once."""
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Agent, Completed, Meantime, Status
 from meantime.app.pending_open import Opening
@@ -14,7 +16,7 @@ from meantime.integrations.cli_agents.session_host import SWEEP, SWEEP_FIRST
 from meantime.testing import FakeClock
 from outcomes import completed, failed, unfinished
 
-from .conftest import PATIENCE, QUICK, Program, ended, lives, one, script, shown, told, until
+from .conftest import QUICK, Program, ended, lives, one, script, shown, told
 from .owning import Owner
 
 pytestmark = pytest.mark.anyio
@@ -45,10 +47,10 @@ async def test_a_turn_survives_its_owner(ledger: Path, program: Program):
     (pid,) = [given["pid"] for given in program.given]
     assert lives(pid)
     program.open_gate()
-    await until(lambda: not lives(pid))  # it goes on, and ends, while nobody is there
+    await until_async(lambda: not lives(pid), "the program ends while nobody is there")
     async with opened(ledger, program) as mt:
         thread = mt.thread("a")
-        (task,) = await thread.wait(id, timeout=PATIENCE)
+        (task,) = await thread.wait(id, timeout=LIMIT)
         assert completed(task).result == "All of it."
         assert shown(await thread.lines(id))[1:] == WHOLE
         # Counted once; what was counted just before the kill may not have been stored yet.
@@ -68,11 +70,11 @@ async def test_a_turn_is_followed_by_one_owner_after_another(ledger: Path, progr
     owner.kill()
     for _ in range(2):
         async with opened(ledger, program) as mt:  # closed in good order: it is left alone again
-            await until_lines(mt, id, 4)
+            await until_async(lambda: has_lines(mt, id, 4), "what was said before is heard")
     async with opened(ledger, program) as mt:
         program.open_gate()
         thread = mt.thread("a")
-        (task,) = await thread.wait(id, timeout=PATIENCE)
+        (task,) = await thread.wait(id, timeout=LIMIT)
         assert completed(task).result == "All of it."
         assert shown(await thread.lines(id))[1:] == WHOLE
         assert await told(thread) == [(id, "completed")]
@@ -81,9 +83,8 @@ async def test_a_turn_is_followed_by_one_owner_after_another(ledger: Path, progr
     assert len(program.given) == 1
 
 
-async def until_lines(mt: Meantime, id: str, count: int) -> None:
-    while len(await mt.thread("a").lines(id)) < count:
-        pass
+async def has_lines(mt: Meantime, id: str, count: int) -> bool:
+    return len(await mt.thread("a").lines(id)) >= count
 
 
 @pytest.mark.behaviour("P4")
@@ -95,7 +96,7 @@ async def test_a_session_that_was_taken_up_can_be_gone_on_with(ledger: Path, pro
     program.open_gate()
     async with opened(ledger, program) as mt:
         thread = mt.thread("a")
-        await thread.wait(id, timeout=PATIENCE)
+        await thread.wait(id, timeout=LIMIT)
         again = await thread.resume(id, "And now?")
         assert (await ended(again, thread)).outcome.result == "heard 1: And now?"
 
@@ -119,9 +120,9 @@ async def test_an_agent_that_is_killed_while_nobody_is_there_has_failed(ledger: 
     await program.waits()
     owner.kill()
     program.open_gate()
-    await until(lambda: not lives(program.given[0]["pid"]))
+    await until_async(lambda: not lives(program.given[0]["pid"]), "the program is gone")
     async with opened(ledger, program) as mt:
-        (task,) = await mt.thread("a").wait(id, timeout=PATIENCE)
+        (task,) = await mt.thread("a").wait(id, timeout=LIMIT)
         assert "SIGKILL" in failed(task).message
         assert unfinished(task).partial == "Half of it."
         assert await told(mt.thread("a")) == [(id, "failed")]
@@ -136,7 +137,7 @@ async def test_a_try_after_a_busy_provider_is_taken_up_too(ledger: Path, program
     owner.kill()
     program.open_gate()
     async with opened(ledger, program) as mt:
-        (task,) = await mt.thread("a").wait(id, timeout=PATIENCE)
+        (task,) = await mt.thread("a").wait(id, timeout=LIMIT)
         assert completed(task).result == "Done."
     assert len(program.given) == 2
 
@@ -149,7 +150,7 @@ async def test_a_turn_whose_files_are_gone_is_lost(ledger: Path, program: Progra
     for file in Path(f"{ledger}.agents/commands-forks").glob("*.*"):
         file.unlink()
     async with opened(ledger, program) as mt:
-        (task,) = await mt.thread("a").wait(id, timeout=PATIENCE)
+        (task,) = await mt.thread("a").wait(id, timeout=LIMIT)
         assert task.status is Status.LOST
         assert await told(mt.thread("a")) == [(id, "lost")]
     assert not lives(program.given[0]["pid"])
@@ -181,18 +182,23 @@ async def test_a_turn_that_nobody_takes_up_is_stopped(ledger: Path, program: Pro
         assert lives(program.given[0]["pid"])
         await clock.advance(SWEEP_FIRST)
         # The tree is killed one process after another, while this test looks on.
-        await until(lambda: not lives(program.given[0]["pid"]))
-        await until(lambda: not lives(program.noted("pids")[0]))
+        await until_async(lambda: not lives(program.given[0]["pid"]), "the program is gone")
+        await until_async(lambda: not lives(program.noted("pids")[0]), "its child is gone")
         if forgotten:
-            await until(lambda: not is_locked(ledger))
+            await until_async(lambda: not is_locked(ledger), "its supervisor is gone")
             await clock.advance(SWEEP)
-            await until(lambda: not list(Path(f"{ledger}.agents/commands-forks").glob("*.state")))
+            states = Path(f"{ledger}.agents/commands-forks")
+            await until_async(lambda: not list(states.glob("*.state")), "its output is removed")
 
 
 def is_locked(ledger: Path) -> bool:
     """Whether a supervisor is still there."""
     mark = f"{ledger}.agents/commands-forks".encode()
-    return any(mark in path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists())
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has just ended
+            if mark in path.read_bytes():
+                return True
+    return False
 
 
 async def test_the_output_of_a_turn_is_kept_no_longer_than_needed(ledger: Path, program: Program):

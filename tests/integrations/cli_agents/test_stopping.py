@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from meantime import Meantime, Status, Thread, TimedOut
+from meantime.testing import FakeClock
 from outcomes import unfinished
 
 from .conftest import QUICK, Program, ended, lives, one, shown
@@ -55,9 +56,15 @@ async def test_a_stopped_session_can_be_gone_on_with(thread: Thread, program: Pr
     assert (await ended(handle, thread)).outcome.result == "heard 1: Go on."
 
 
-async def test_a_timeout_ends_it(thread: Thread, program: Program):
-    handle = await thread.start(one({"say": "I begin."}, {"child": 1}, {"gate": "gate"}), timeout=1.0)
-    task = await ended(handle, thread)
+async def test_a_timeout_ends_it(ledger: Path, program: Program):
+    clock = FakeClock()
+    agents = {"one": program.settings()}
+    async with Meantime.open(ledger, settings=QUICK, agents=agents, clock=clock) as mt:
+        thread = mt.thread("a")
+        handle = await thread.start(one({"say": "I begin."}, {"child": 1}, {"gate": "gate"}), timeout=1.0)
+        await program.waits()
+        await clock.advance(1.0)
+        task = await ended(handle, thread)
     assert isinstance(task.outcome, TimedOut)
     assert task.outcome.partial == "I begin."
     assert not lives(program.noted("pids")[0])

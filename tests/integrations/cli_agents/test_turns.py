@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
-from meantime import Agent, Completed, Failed, Meantime, Thread
+from meantime import Agent, Completed, Failed, Handle, Meantime, Thread
 from meantime.kernel.budgets import Budget
 from meantime.kernel.fork_context import COPIED
 from outcomes import completed
 
-from .conftest import PATIENCE, QUICK, Program, ended, lives, one, shown
+from .conftest import QUICK, Program, ended, lives, one, shown
 
 pytestmark = pytest.mark.anyio
 
@@ -84,10 +84,13 @@ async def test_what_is_sent_to_a_running_one_is_its_next_turn(thread: Thread, pr
     await program.waits()
     assert await thread.send(handle.id, "And then?") == "queued"
     program.open_gate()
-    async with asyncio.timeout(PATIENCE):
-        while (task := await handle.get()).run.number == 1 or not task.ended:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-    assert completed(task).result == "heard 1: And then?"
+    await until_async(lambda: has_ended_again(handle), "its second turn has ended", handle.get)
+    assert completed(await handle.get()).result == "heard 1: And then?"
+
+
+async def has_ended_again(handle: Handle) -> bool:
+    task = await handle.get()
+    return task.run.number > 1 and task.ended
 
 
 async def test_four_at_once(thread: Thread, program: Program):
@@ -192,7 +195,7 @@ async def test_a_session_that_its_program_has_lost(thread: Thread, program: Prog
 
 
 async def test_a_turn_without_tools_is_the_last(ledger: Path, program: Program):
-    settings = program.settings(last_turn=10.0, budget=Budget(tool_calls=2))
+    settings = program.settings(last_turn=LIMIT, budget=Budget(tool_calls=2))
     async with Meantime.open(ledger, settings=QUICK, agents={"one": settings}) as mt:
         thread = mt.thread("a")
         handle = await thread.start(one({"call": "Bash"}, {"call": "Read"}, {"gate": "never"}))
