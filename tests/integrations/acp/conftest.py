@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
-from meantime import Agent, Handle, Meantime, Task, Thread
+from meantime import Agent, Handle, Meantime, Settings, Task, Thread
 from meantime.kernel.model import Progress
 from meantime.ports.session import AgentSettings
 
 SCRIPTED = Path(__file__).with_name("scripted.py")
-PATIENCE = 120.0  # seconds; nothing here takes so long, unless the machine is very busy
+PATIENT = Settings(stop_grace=LIMIT, stop_deadline=LIMIT)  # a second stop ends an agent that is about to obey
 
 
 class Peer:
@@ -30,13 +30,14 @@ class Peer:
         self.ledger = folder.parent / "work.db"
 
     def settings(self, *habits: str, **more: Any) -> AgentSettings:
-        options = {"grace": 0.5, **more.pop("options", {})}
+        options = {"grace": LIMIT, "idle": LIMIT, "start": LIMIT, **more.pop("options", {})}
         command = (sys.executable, str(SCRIPTED), str(self.folder), *habits)
         return AgentSettings(runner="acp", command=command, options=options, **more)
 
     @contextlib.asynccontextmanager
     async def employed(self, *habits: str, **more: Any) -> AsyncIterator[Thread]:
-        async with Meantime.open(self.ledger, agents={"one": self.settings(*habits, **more)}) as mt:
+        agents = {"one": self.settings(*habits, **more)}
+        async with Meantime.open(self.ledger, settings=PATIENT, agents=agents) as mt:
             yield mt.thread("conv-1")
 
     def lines(self, name: str) -> list[str]:
@@ -44,8 +45,11 @@ class Peer:
         return file.read_text().splitlines() if file.exists() else []
 
     async def until(self, name: str, count: int = 1) -> list[str]:
-        await until(lambda: len(self.lines(name)) >= count)
-        return self.lines(name)
+        return await until_async(
+            lambda: found if len(found := self.lines(name)) >= count else [],
+            f"the agent has written {count} of {name}",
+            lambda: self.lines("requests"),
+        )
 
     def touch(self, name: str) -> None:
         (self.folder / name).touch()
@@ -61,30 +65,28 @@ def steps(*given: dict[str, Any]) -> Agent:
 
 
 async def ended(thread: Thread, handle: Handle) -> Task:
-    (task,) = await thread.wait(handle, timeout=PATIENCE)
+    (task,) = await thread.wait(handle, timeout=LIMIT)
     assert task.ended, task
     return task
 
 
 async def asked(handle: Handle) -> Task:
     """As soon as it waits for an answer."""
-    async with asyncio.timeout(PATIENCE):
-        while (task := await handle.get()).question is None:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-    return task
+
+    async def question() -> object:
+        return (await handle.get()).question
+
+    await until_async(question, "it asks", handle.get)
+    return await handle.get()
 
 
 async def in_phase(handle: Handle, phase: str) -> None:
     """As soon as it says so: progress is recorded now and then, not at once."""
-    async with asyncio.timeout(PATIENCE):
-        while phase not in ((await handle.get()).progress or Progress()).phase:  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
 
+    async def says_so() -> bool:
+        return phase in ((await handle.get()).progress or Progress()).phase
 
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    await until_async(says_so, f"its phase is {phase}", handle.get)
 
 
 def runs(pid: int) -> bool:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import until_async
 
 from conversations import DIALECTS, LOST, REFUSED, RESUMED, WORDS_LOST, says
 from daemon.conftest import place_in
@@ -15,7 +16,7 @@ from killed_agents import Told, story
 
 from ..agents.installed import GOOSE, needs
 from ..agents.model import Model, script
-from .conftest import SCRIPTED, Peer, until
+from .conftest import SCRIPTED, Peer
 from .test_real import Goose
 
 pytestmark = pytest.mark.xdist_group("killed-acp")
@@ -102,7 +103,7 @@ class RealGoose(Goose):
         return [int(path.name) for path in processes if _read(path / "cmdline").startswith(bytes(GOOSE))]
 
     async def until(self, count: int) -> None:
-        await until(lambda: self.model.thinking >= count)
+        await until_async(lambda: self.model.thinking >= count, f"{count} ask the model")
 
 
 def _read(path: Path) -> bytes:

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import until_async
 
-from meantime import Agent, InvalidInput
+from meantime import Agent, InvalidInput, Meantime
 from meantime.kernel.budgets import Budget
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Completed, Failed, Lost
+from meantime.testing import FakeClock
 
-from .conftest import Peer, below_us, ended, runs, steps, until
+from .conftest import Peer, below_us, ended, runs, steps
 
 pytestmark = pytest.mark.anyio
 
@@ -32,13 +34,13 @@ async def test_a_cancel_is_obeyed_and_the_process_goes_on(peer: Peer):
 
 
 async def test_an_agent_that_is_deaf_is_ended_with_all_its_children_and_loaded_again(peer: Peer):
-    async with peer.employed("deaf") as thread:
+    async with peer.employed("deaf", options={"grace": 0.1}) as thread:
         handle = await thread.start(steps({"child": "children"}, {"wait": "never"}))
         await peer.until("waits")
         await thread.cancel(handle, by="user", wait=True)
         assert (await handle.get()).status is Status.CANCELLED
         (child,) = peer.lines("children")
-        await until(lambda: not runs(int(child)))
+        await until_async(lambda: not runs(int(child)), "the child is gone")
         await thread.resume(handle, "again")
         task = await ended(thread, handle)
     assert isinstance(task.outcome, Completed)
@@ -53,7 +55,7 @@ async def test_an_agent_that_leaves_its_commands_running_is_ended_also_when_it_o
         await peer.until("waits")
         await thread.cancel(handle, by="user", wait=True)
         (child,) = peer.lines("children")
-        await until(lambda: not runs(int(child)))
+        await until_async(lambda: not runs(int(child)), "the child is gone")
         await thread.resume(handle, "again")
         assert isinstance((await ended(thread, handle)).outcome, Completed)
 
@@ -64,7 +66,7 @@ async def test_closing_ends_the_agent_and_its_children(peer: Peer):
         await ended(thread, await thread.start(steps({"child": "children"}, {"say": "done"})))
         pids = [int(pid) for pid in (*peer.lines("children"), *peer.lines("starts"))]
         assert all(runs(pid) for pid in pids)
-    await until(lambda: not any(runs(pid) for pid in pids))
+    await until_async(lambda: not any(runs(pid) for pid in pids), "the agent and its child are gone")
     assert set(below_us()) <= set(others)
 
 
@@ -73,7 +75,7 @@ async def test_an_idle_process_is_stopped_and_started_again_when_it_is_needed(pe
         handle = await thread.start(Agent("one", "hello"))
         await ended(thread, handle)
         starts = peer.lines("starts")  # a slow machine may be idle before the first turn, too
-        await until(lambda: not runs(int(starts[-1])))
+        await until_async(lambda: not runs(int(starts[-1])), "the idle process is gone")
         await thread.resume(handle, "again")
         task = await ended(thread, handle)
     assert isinstance(task.outcome, Completed)
@@ -124,26 +126,43 @@ async def test_the_death_of_a_shared_process_is_the_loss_of_all_its_turns(peer: 
 
 
 @pytest.mark.parametrize(
-    ("habits", "says"),
+    ("habit", "says"),
     [
-        (
-            ["silent", "noisy"],
-            "did not answer initialize within 0.5 seconds. "
-            "It printed a line that is not a message: 'Welcome!'",
-        ),
-        (["broken"], "ended with exit code 1. It said on stderr: no licence"),
-        (["newer"], "speaks version 7 of ACP, and not 1"),
+        ("broken", "ended with exit code 1. It said on stderr: no licence"),
+        ("newer", "speaks version 7 of ACP, and not 1"),
     ],
 )
 async def test_a_program_that_does_not_become_an_agent_fails_with_what_it_said(
-    peer: Peer, habits: list[str], says: str
+    peer: Peer, habit: str, says: str
 ):
-    async with peer.employed(*habits, options={"start": 0.5 if "silent" in habits else 60}) as thread:
+    async with peer.employed(habit) as thread:
         task = await ended(thread, await thread.start(Agent("one", "hello")))
         assert isinstance(task.outcome, Failed)
         assert task.outcome.code == "agent_not_started"
         assert says in task.outcome.message
-        await until(lambda: not any(runs(int(pid)) for pid in peer.lines("starts")))
+        await none_runs(peer)
+
+
+async def test_a_program_that_does_not_answer_fails_with_what_it_printed(peer: Peer):
+    clock = FakeClock()
+    agents = {"one": peer.settings("silent", "noisy", options={"start": 60.0})}
+    async with Meantime.open(peer.ledger, agents=agents, clock=clock) as mt:
+        thread = mt.thread("conv-1")
+        handle = await thread.start(Agent("one", "hello"))
+        await peer.until("requests")
+        await clock.advance(60.0)
+        task = await ended(thread, handle)
+        assert isinstance(task.outcome, Failed)
+        assert task.outcome.code == "agent_not_started"
+        assert (
+            "did not answer initialize within 60 seconds. It printed a line that is not a message: 'Welcome!'"
+        ) in task.outcome.message
+        await none_runs(peer)
+
+
+async def none_runs(peer: Peer) -> None:
+    starts = [int(pid) for pid in peer.lines("starts")]
+    await until_async(lambda: not any(map(runs, starts)), "none of the processes runs")
 
 
 @pytest.mark.parametrize(
@@ -161,8 +180,6 @@ async def test_a_program_that_does_not_become_an_agent_fails_with_what_it_said(
 async def test_an_agent_that_can_never_run_is_refused_at_once(peer: Peer, more: dict[str, Any], says: str):
     from msgspec.structs import replace
 
-    from meantime import Meantime
-
     settings = replace(peer.settings(), **more)
     with pytest.raises(InvalidInput, match=says):
         async with Meantime.open(":memory:", agents={"one": settings}) as mt:
@@ -179,7 +196,7 @@ async def test_a_kill_of_its_guard_is_an_end_too(peer: Peer):
         os.kill(guard, signal.SIGKILL)
         task = await ended(thread, handle)
         assert isinstance(task.outcome, Lost)
-        await until(lambda: not runs(agent))
+        await until_async(lambda: not runs(agent), "the agent is gone")
 
 
 async def test_an_agent_hands_in_what_it_has_when_its_budget_is_spent(peer: Peer):

@@ -16,6 +16,7 @@ from uuid import uuid4
 
 import msgspec
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Agent, Handle, Meantime, Task, Thread
 from meantime.kernel.lifecycle import Status
@@ -25,7 +26,7 @@ from meantime.ports.session import AgentSettings
 
 from ..agents.installed import GOOSE, OPENCODE, OPENCODE_OFFLINE, needs
 from ..agents.model import Model, script
-from .conftest import PATIENCE, asked, ended, in_phase, runs, until
+from .conftest import asked, ended, in_phase, runs
 from .test_sessions import OWNER
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.xdist_group("acp-real")]
@@ -81,7 +82,7 @@ class Real:
         pid = self.project / f"{uuid4()}.pid"
         handle = await self.start(self.shell(f"echo $$ > {pid}; sleep 1000; true"), {"text": "never"})
         await self.allowed(handle)
-        await until(lambda: pid.exists() and pid.read_text().strip())
+        await until_async(lambda: pid.exists() and pid.read_text().strip(), "its command runs")
         return handle, int(pid.read_text())
 
 
@@ -93,7 +94,8 @@ class Goose(Real):
             "HOME": str(self.folder / "user"), "GOOSE_PROVIDER": "openai", "GOOSE_MODEL": "gpt-4o",
             "OPENAI_HOST": self.model.url, "OPENAI_API_KEY": "none", "GOOSE_DISABLE_KEYRING": "1",
         }  # fmt: skip
-        return {"command": (str(GOOSE), "acp", "--with-builtin", "developer"), "env": env}
+        command = (str(GOOSE), "acp", "--with-builtin", "developer")
+        return {"command": command, "env": env, "options": {"start": LIMIT}}
 
 
 class OpenCode(Real):
@@ -114,7 +116,7 @@ class OpenCode(Real):
         }  # fmt: skip
         (self.project / "opencode.json").write_text(json.dumps(config))
         env = {"HOME": str(self.folder / "user"), **OPENCODE_OFFLINE}
-        options = {"shared": True, "start": 120}
+        options = {"shared": True, "start": LIMIT}
         return {"command": (str(OPENCODE), "acp"), "env": env, "options": options, "model": "scripted/other"}
 
 
@@ -202,7 +204,7 @@ async def test_a_fork_knows_what_its_source_knows_and_two_work_at_once(agent: Re
     before = len(agent.model.turns)
     steps = [{"text": f"n{n}", "wait_file": str(go)} for n in range(2)]
     both = [await agent.thread.fork(source, script(step)) for step in steps]
-    await until(lambda: len(agent.model.turns) == before + 2)
+    await until_async(lambda: len(agent.model.turns) == before + 2, "both ask the model")
     go.touch()
     assert [await agent.result(fork) for fork in both] == ["n0", "n1"]
     assert all("the word is swordfish" in heard.text for heard in agent.model.turns[before:])
@@ -214,7 +216,7 @@ async def test_a_cancel_in_a_tool_ends_its_command_and_the_session_goes_on(agent
     handle, pid = await agent.in_a_command()
     await agent.thread.cancel(handle, by="user", wait=True)
     assert (await handle.get()).status is Status.CANCELLED
-    await until(lambda: not runs(pid))
+    await until_async(lambda: not runs(pid), "its command is gone")
     await agent.thread.resume(handle, script({"text": "and on"}))
     assert await agent.result(handle) == "and on"
 
@@ -224,7 +226,7 @@ async def test_a_kill_of_the_agent_is_a_loss_and_its_session_goes_on_with_its_hi
     os.kill(_agent_above(pid, agent), signal.SIGKILL)
     task = await agent.ended(handle)
     assert isinstance(task.outcome, Lost)
-    await until(lambda: not runs(pid))
+    await until_async(lambda: not runs(pid), "its command is gone")
     await agent.thread.resume(handle, script({"text": "and on"}))
     assert await agent.result(handle) == "and on"
     assert "sleep 1000" in agent.model.turns[-1].text
@@ -242,7 +244,7 @@ async def test_a_cancel_while_the_model_thinks(agent: Real):
     its session."""
     before = len(agent.model.turns)
     handle = await agent.start({"hang": True})
-    await until(lambda: len(agent.model.turns) > before)
+    await until_async(lambda: len(agent.model.turns) > before, "it asks the model")
     await agent.thread.cancel(handle, by="user", wait=True)
     assert (await handle.get()).status is Status.CANCELLED
     await agent.thread.resume(handle, script({"text": "and on"}))
@@ -267,7 +269,7 @@ async def test_goose_hears_what_is_said_in_the_middle_of_a_turn(goose: Goose):
     async with goose.employed(otherwise="allow"):
         waits = f"echo waits > {goose.folder}/waits; while [ ! -e {go} ]; do sleep 0.1; done"
         handle = await goose.start(goose.shell(waits), {"text": "done"})
-        await until((goose.folder / "waits").exists)
+        await until_async((goose.folder / "waits").exists, "its command runs")
         assert await handle.send("make it short") == "steered"
         go.touch()
         await goose.ended(handle)
@@ -323,12 +325,12 @@ async def test_goose_goes_with_us_and_its_task_can_be_resumed(goose: Goose):
     )
     assert owner.stdout is not None
     id = (await owner.stdout.readline()).decode().strip()
-    await until(lambda: pid.exists() and pid.read_text().strip())
+    await until_async(lambda: pid.exists() and pid.read_text().strip(), "its command runs")
     owner.kill()
     await owner.wait()
-    await until(lambda: not runs(int(pid.read_text())))
+    await until_async(lambda: not runs(int(pid.read_text())), "its command is gone")
     async with goose.employed():
-        (task,) = await goose.thread.wait(id, timeout=PATIENCE)
+        (task,) = await goose.thread.wait(id, timeout=LIMIT)
         assert isinstance(task.outcome, Lost)
         handle = await goose.thread.resume(id, script({"text": "and on"}))
         assert await goose.result(handle) == "and on"

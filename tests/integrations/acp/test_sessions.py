@@ -12,13 +12,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Agent, NotResumable
 from meantime.kernel.fork_context import COPIED
 from meantime.kernel.model import Completed, Failed, Lost
 from outcomes import failed
 
-from .conftest import PATIENCE, Peer, ended, runs, steps, until
+from .conftest import Peer, ended, runs, steps
 
 pytestmark = pytest.mark.anyio
 OWNER = Path(__file__).with_name("owner.py")
@@ -105,7 +106,7 @@ async def test_a_kill_of_our_own_process_ends_the_agent_and_its_task_can_be_resu
     owner.kill()
     await owner.wait()
     async with peer.employed() as thread:
-        (task,) = await thread.wait(id, timeout=PATIENCE)
+        (task,) = await thread.wait(id, timeout=LIMIT)
         assert isinstance(task.outcome, Lost)
         assert "Its session is kept." in task.outcome.reason
         task = await ended(thread, await thread.resume(id, "go on"))
@@ -114,7 +115,7 @@ async def test_a_kill_of_our_own_process_ends_the_agent_and_its_task_can_be_resu
     assert said[-1] == "echo go on"
     (child,) = peer.lines("children")
     first = int(peer.lines("starts")[0])
-    await until(lambda: not runs(int(child)) and not runs(first))
+    await until_async(lambda: not runs(int(child)) and not runs(first), "the agent and its child are gone")
 
 
 async def test_a_fork_is_the_agents_own_where_it_can(peer: Peer):

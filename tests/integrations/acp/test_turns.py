@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.waiting import until_async
 
 from meantime.kernel.lines import Kind
 from meantime.kernel.model import Completed, Failed, Lost
 
-from .conftest import Peer, ended, in_phase, runs, steps, until
+from .conftest import Peer, ended, in_phase, runs, steps
 
 pytestmark = pytest.mark.anyio
 
@@ -134,7 +135,8 @@ async def test_an_agent_that_dies_leaves_its_task_lost_and_its_session_to_be_res
         assert isinstance(task.outcome, Lost)
         assert "SIGKILL" in task.outcome.reason
         assert task.outcome.partial == "so far"
-        await until(lambda: not runs(int(peer.lines("children")[0])))  # what it had started went with it
+        child = int(peer.lines("children")[0])
+        await until_async(lambda: not runs(child), "what it had started is gone")
         await thread.resume(handle, "again")
         task = await ended(thread, handle)
         said = [line.text for line in await thread.lines(handle) if line.role == "assistant"]
