@@ -7,8 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
@@ -16,22 +15,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.waiting import LIMIT, until
 
 from meantime.daemon.daemon_autostart import ensure
 from meantime.daemon.home import Home
 from meantime.daemon.owner_process import owner, terminate
-
-PATIENCE = 60.0  # seconds: the machine may be busy
-
-
-def eventually(condition: Callable[[], Any], what: str = "") -> Any:
-    """What the condition gives, once that is something."""
-    until = time.monotonic() + PATIENCE
-    while not (found := condition()):
-        if time.monotonic() > until:
-            raise AssertionError(f"it did not come true: {what or condition}")
-        time.sleep(0.02)
-    return found
 
 
 class Place:
@@ -50,7 +38,7 @@ class Place:
         self.home.config.write_text(text)
 
     def up(self) -> int:
-        ensure(self.home, wait=PATIENCE)
+        ensure(self.home, wait=LIMIT)
         leader = owner(self.home)
         assert leader is not None
         assert leader.is_daemon
@@ -59,12 +47,12 @@ class Place:
     def down(self, number: signal.Signals = signal.SIGTERM) -> None:
         leader = owner(self.home)
         assert leader is not None
-        assert terminate(self.home, leader.pid, number, PATIENCE)
+        assert terminate(self.home, leader.pid, number, LIMIT)
 
     def kill(self) -> int:
         leader = owner(self.home)
         assert leader is not None
-        assert terminate(self.home, leader.pid, signal.SIGKILL, PATIENCE)
+        assert terminate(self.home, leader.pid, signal.SIGKILL, LIMIT)
         return leader.pid
 
     def daemon(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
@@ -75,7 +63,7 @@ class Place:
     def cli(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "meantime", *arguments],
-            env=self.environ, text=True, capture_output=True, timeout=2 * PATIENCE, check=False,
+            env=self.environ, text=True, capture_output=True, timeout=2 * LIMIT, check=False,
         )  # fmt: skip
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
@@ -91,6 +79,10 @@ class Place:
         finally:
             line.close()
 
+    def wait(self, task: str) -> Any:
+        """The task, once it has ended."""
+        return self.ask("GET", f"/v1/tasks/{task}/wait?timeout={LIMIT:g}")
+
     def processes(self) -> list[int]:
         """Whatever has our home in its command line or environment: daemons, zygotes, shims, commands."""
         mark = os.fsencode(self.home.folder)
@@ -103,7 +95,7 @@ class Place:
 
 class Line(HTTPConnection):
     def __init__(self, home: Home) -> None:
-        super().__init__("meantime", timeout=PATIENCE)
+        super().__init__("meantime", timeout=2 * LIMIT)
         self._path = str(home.http_socket)
 
     def connect(self) -> None:
@@ -132,8 +124,8 @@ def place_in(folder: Path) -> Iterator[Place]:
         yield made
         leader = owner(made.home)
         if leader is not None and leader.pid != os.getpid():
-            terminate(made.home, leader.pid, signal.SIGUSR1, PATIENCE)
-        eventually(lambda: not made.processes(), "nothing is left behind")
+            terminate(made.home, leader.pid, signal.SIGUSR1, LIMIT)
+        until(lambda: not made.processes(), "nothing is left behind", there=made.processes)
     finally:
         for pid in made.processes():
             os.kill(pid, signal.SIGKILL)

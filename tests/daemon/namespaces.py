@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .conftest import PATIENCE, eventually
+from tests.waiting import LIMIT, until
 
 
 def can_unshare(*kinds: str) -> bool:
@@ -26,10 +26,10 @@ def first_process(
     that ends with its exit code. Everything inside is killed in the end."""
     outer = subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL)
     try:
-        yield eventually(lambda: children(outer.pid), "the first process is there")[0], outer
+        yield until(lambda: children(outer.pid), "the first process is there")[0], outer
     finally:
         outer.kill()
-        outer.wait(PATIENCE)
+        outer.wait(LIMIT)
 
 
 def children(pid: int, states: str = "RSDTZ") -> list[int]:
@@ -48,6 +48,6 @@ def entered(first: int, root: Path, command: list[str]) -> subprocess.CompletedP
     """A command beside process 1, with its root file system."""
     enter = ["nsenter", f"--target={first}", "--mount", "--pid", "--uts", "--ipc", "chroot", str(root)]
     return subprocess.run(
-        [*enter, *command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=2 * PATIENCE,
+        [*enter, *command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=2 * LIMIT,
         check=False,
     )  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 
 from meantime.daemon.owner_process import owner
 
-from .conftest import PATIENCE, Place
+from .conftest import Place
 from .test_upgrade import is_alive, started, told
 
 BACKUPS = 3
@@ -34,10 +34,10 @@ def other(tmp_path: Path) -> Iterator[Place]:
 def test_told_stays_told_and_what_ran_is_lost_once(place: Place, other: Place, tmp_path: Path) -> None:
     place.up()
     first = place.ask("POST", "/v1/tasks", {"thread": "conversation", "command": ["true"]})["id"]
-    place.ask("GET", f"/v1/tasks/{first}/wait?timeout={PATIENCE:g}")
+    place.wait(first)
     assert told(place) == [f"{first}.1"]
     second = place.ask("POST", "/v1/tasks", {"thread": "conversation", "command": LONG})["id"]
-    place.ask("GET", f"/v1/tasks/{second}/wait?timeout={PATIENCE:g}")
+    place.wait(second)
     running = started(place, tmp_path)["id"]
 
     file = tmp_path / "all.tar"
@@ -53,7 +53,7 @@ def test_told_stays_told_and_what_ran_is_lost_once(place: Place, other: Place, t
     assert other.cli("restore", str(file)).returncode == 0
     assert other.cli("audit").returncode == 0
     other.up()
-    assert other.ask("GET", f"/v1/tasks/{running}/wait?timeout={PATIENCE:g}")["state"] == "lost"
+    assert other.wait(running)["state"] == "lost"
     assert told(other) == [f"{second}.1", f"{running}.1"]
     assert told(other) == []
     assert len(other.ask("GET", f"/v1/tasks/{second}/result")["result"]) == 60_000
@@ -76,7 +76,7 @@ def test_backups_under_load_are_whole(place: Place, other: Place, tmp_path: Path
                 for _ in range(4)
             ]
             for id in ids:
-                place.ask("GET", f"/v1/tasks/{id}/wait?timeout={PATIENCE:g}")
+                place.wait(id)
             place.cli("prune", "--older-than", "1s", "--yes")
 
     working = threading.Thread(target=work)

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import until
 
 from meantime import Agent, Meantime
 from surfaces.mcp.speaking import Raw
 
-from .conftest import Place, eventually
+from .conftest import Place
 
 PROGRAM = Path(__file__).parents[1] / "integrations/cli_agents/program.py"
 MEANTIME = (sys.executable, "-m", "meantime")
@@ -60,7 +61,7 @@ class Agents:
         return self.place.ask("POST", "/v1/tasks", {"agent": name, "prompt": prompt})["id"]
 
     def ended(self, id: str) -> dict[str, Any]:
-        task = self.place.ask("GET", f"/v1/tasks/{id}/wait?timeout=30")
+        task = self.place.wait(id)
         assert task["status"] == "completed", task
         return task
 
@@ -72,7 +73,7 @@ class Agents:
 
     def at_work(self, name: str) -> str:
         id = self.start(name, {"gate": "gate"}, {"say": "done"})
-        eventually(lambda: self.noted("waiting"), "it has begun")
+        until(lambda: self.noted("waiting"), "it has begun")
         return id
 
     def noted(self, name: str) -> list[Any]:
@@ -137,7 +138,7 @@ def test_what_is_started_outside_spends_from_the_tree_of_its_parent(agents: Agen
     first, second = [{"say": "first"}], [{"say": "second"}, {"gate": "never"}]
     runs = [[*MEANTIME, "run", "-w", "-a", "any", f"@@{json.dumps(steps)}@@"] for steps in (first, second)]
     id = agents.start("thrifty", *({"run": run} for run in runs), {"say": "done"})
-    agents.place.ask("GET", f"/v1/tasks/{id}/wait?timeout=30")
+    agents.place.wait(id)
     children = {task["status"]: task for task in agents.tasks() if task["parentTaskID"] == id}
     assert children["completed"]["result"] == "first"
     assert "tokens of all together" in children["error"]["error"]
@@ -150,7 +151,7 @@ def test_the_tree_of_an_agent_goes_through_its_commands(agents: Agents):
     lines = [f"{sys.executable} -m meantime run -w -a any '@@{json.dumps(steps)}@@'" for steps in stories]
     runs = [{"run": [*MEANTIME, "run", "-w", "-c", line]} for line in lines]
     id = agents.start("frugal", *runs, {"say": "done"})
-    agents.place.ask("GET", f"/v1/tasks/{id}/wait?timeout=30")
+    agents.place.wait(id)
     commands = {task["id"] for task in agents.tasks() if task["parentTaskID"] == id}
     ends = [task["status"] for task in agents.tasks() if task["parentTaskID"] in commands]
     assert sorted(ends) == ["completed", "error"]
@@ -243,5 +244,5 @@ def test_a_daemon_that_an_agent_has_started_is_not_its_child(place: Place, monke
     assert place.cli("run", "-q", "--", "true").returncode == 0
     line = "echo $MEANTIME_TASK $MEANTIME_THREAD"
     id = place.ask("POST", "/v1/tasks", {"command": line})["id"]  # with the daemon's own environment
-    done = place.ask("GET", f"/v1/tasks/{id}/wait?timeout=30")
+    done = place.wait(id)
     assert done["result"] == f"{id}\n"

@@ -15,9 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from tests.waiting import LIMIT, until
 
 from . import dockerfile
-from .conftest import PATIENCE, eventually
 from .container_image import IN_ROOT, KEPT, WHEELS, Build, Image
 from .namespaces import can_unshare, children, entered, first_process
 
@@ -47,13 +47,13 @@ class Container:
         return self(*self._image.settings.health).returncode
 
     def until_healthy(self) -> None:
-        eventually(lambda: self._outer.poll() is not None or self.health() == 0, "it is healthy")
+        until(lambda: self._outer.poll() is not None or self.health() == 0, "it is healthy")
         assert self._outer.poll() is None, "it has ended"
 
     def stopped(self) -> int:
         """As `docker stop`: the exit code."""
         os.kill(self.first, signal.SIGTERM)
-        return self._outer.wait(PATIENCE)
+        return self._outer.wait(LIMIT)
 
 
 @contextmanager
@@ -81,7 +81,7 @@ def test_the_image_runs_the_daemon_as_process_1_without_root_and_keeps_its_volum
 ):
     volume = image.volume(tmp_path / "volume")
     with run(image, volume, ["sleep", "600"]) as idle:
-        eventually(lambda: idle("true").returncode == 0, "it has its file system")
+        until(lambda: idle("true").returncode == 0, "it has its file system")
         assert idle.health() == 1, "without a daemon it is not healthy"
 
     with run(image, volume) as one:
@@ -95,7 +95,7 @@ def test_the_image_runs_the_daemon_as_process_1_without_root_and_keeps_its_volum
         assert "exit code 7" in one("meantime", "wait", greeting).stdout
         for _ in range(3):
             one("meantime", "wait", one.meantime("run", "-q", "--", "sh", "-c", ORPHANS))
-        eventually(lambda: children(one.first, "Z") == [], "no zombie is left")
+        until(lambda: children(one.first, "Z") == [], "no zombie is left")
         lasting = one.meantime("run", "-q", "--", "sleep", "600")
         assert one.stopped() == 0
 

@@ -11,7 +11,7 @@ import pytest
 
 from meantime.daemon.owner_process import owner
 
-from .conftest import PATIENCE, Place
+from .conftest import Place
 from .test_upgrade import is_alive, started, told
 
 
@@ -42,7 +42,7 @@ def test_a_daemon_in_a_copied_home_leaves_the_originals_commands_alone(
     assert is_alive(tmp_path)
 
     (tmp_path / "go").touch()
-    ended = place.ask("GET", f"/v1/tasks/{task['id']}/wait?timeout={PATIENCE:g}")
+    ended = place.wait(task["id"])
     assert "exit code 7" in ended["error"]
     assert told(place) == [f"{task['id']}.1"]
 
@@ -59,6 +59,6 @@ def test_a_daemon_in_a_moved_home_finds_its_commands_again(
     other.up()
     assert other.ask("GET", f"/v1/tasks/{task['id']}")["state"] == "running"
     (tmp_path / "go").touch()
-    ended = other.ask("GET", f"/v1/tasks/{task['id']}/wait?timeout={PATIENCE:g}")
+    ended = other.wait(task["id"])
     assert "exit code 7" in ended["error"]
     assert other.ask("GET", f"/v1/tasks/{task['id']}/output")["data"] == "over\n"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import signal
 
 import pytest
+from tests.waiting import until_async
 
 from meantime import LeaseLost, Meantime, MeantimeError, Shell
 from meantime.daemon.owner_process import owner
 
-from .conftest import PATIENCE, Place
+from .conftest import Place
 
 pytestmark = pytest.mark.anyio
 
@@ -27,9 +29,7 @@ def home(place: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptur
 async def stays_down(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     """However often it is looked for."""
     caplog.clear()
-    async with asyncio.timeout(PATIENCE):
-        while sum("cannot be reached" in record.message for record in caplog.records) < 3:  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
+    await until_async(lambda: caplog.text.count("cannot be reached") >= 3, "it was looked for three times")
     assert owner(place.home) is None
 
 
@@ -59,9 +59,9 @@ async def test_one_that_was_killed_is_started_at_once(home: Place):
     async with Meantime.connect() as mt:
         await mt.list()
         killed = home.kill()
-        async with asyncio.timeout(PATIENCE):
-            while (leader := owner(home.home)) is None or leader.pid == killed:  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
+        await until_async(
+            lambda: (leader := owner(home.home)) and leader.pid != killed, "another daemon owns the ledger"
+        )
 
 
 async def test_a_program_that_starts_none_says_what_to_do(home: Place):
@@ -75,4 +75,10 @@ async def test_a_program_that_starts_none_says_what_to_do(home: Place):
         assert "meantime up" in lost.value.hint
         assert owner(home.home) is None
         home.up()
-        assert await mt.list() == []
+
+        async def is_met() -> bool:
+            with contextlib.suppress(ConnectionError):
+                return await mt.list() == []
+            return False
+
+        await until_async(is_met, "the connected program has found the new daemon")

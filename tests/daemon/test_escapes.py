@@ -9,7 +9,7 @@ import pytest
 
 from meantime.daemon.owner_process import owner
 
-from .conftest import PATIENCE, Place
+from .conftest import Place
 from .test_upgrade import is_alive, started
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +34,7 @@ def test_nothing_that_runs_in_the_daemon_can_end_it(
     orders += [{"tool": name, "arguments": {"way": way}} for name in FUNCTIONS for way in WAYS]
     ids = [place.ask("POST", "/v1/tasks", {"thread": "a", **order})["id"] for order in orders]
     for id, order in zip(ids, orders, strict=True):
-        ended = place.ask("GET", f"/v1/tasks/{id}/wait?timeout={PATIENCE:g}")
+        ended = place.wait(id)
         assert ended["state"] == "failed", (order, ended)
 
     found = owner(place.home)
@@ -42,5 +42,5 @@ def test_nothing_that_runs_in_the_daemon_can_end_it(
     assert found.pid == pid, "it is the same daemon"
     assert is_alive(tmp_path)
     (tmp_path / "go").touch()
-    ended = place.ask("GET", f"/v1/tasks/{beside['id']}/wait?timeout={PATIENCE:g}")
+    ended = place.wait(beside["id"])
     assert "exit code 7" in ended["error"]

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from .conftest import Place
 
@@ -21,7 +22,7 @@ def arenas():
     together = threading.Barrier({THREADS})
 
     def allocate():
-        together.wait(30)
+        together.wait({LIMIT})
         for _ in range(200):
             held = [bytes(size) for size in range(1_000, 40_000, 1_000)]
 
@@ -29,7 +30,7 @@ def arenas():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join({LIMIT})
     c = ctypes.CDLL(None)
     c.fopen.restype = ctypes.c_void_p
     with tempfile.NamedTemporaryFile() as file:
@@ -54,13 +55,13 @@ def test_the_daemon_has_two_arenas_however_many_threads_it_has(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     place.up()
     task = place.ask("POST", "/v1/tasks", {"tool": "count", "arguments": {}})
-    place.ask("GET", f"/v1/tasks/{task['id']}/wait?timeout=30")
+    place.wait(task["id"])
     assert place.ask("GET", f"/v1/tasks/{task['id']}/result")["result"] <= 2
 
 
 def test_a_program_without_the_limit_has_more() -> None:
     """So that the count above can fail."""
     said = subprocess.run(
-        [sys.executable, "-c", f"{COUNT}\nprint(arenas())"], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", f"{COUNT}\nprint(arenas())"], capture_output=True, text=True, timeout=2 * LIMIT
     )
     assert int(re.fullmatch(r"(\d+)\s*", said.stdout)[1]) > 2, said.stderr  # type: ignore[index]

@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 
+from tests.waiting import LIMIT, until
+
 from meantime.daemon.daemon_autostart import answers
 
-from .conftest import PATIENCE, Place, eventually
+from .conftest import Place
 
 DAEMON = """
 import json, sys
@@ -36,13 +38,13 @@ def test_a_daemon_that_served_a_list_of_tasks_has_loaded_no_unused_feature(place
         [sys.executable, "-c", DAEMON], env=place.environ, text=True, stdout=subprocess.PIPE
     )
     try:
-        eventually(lambda: answers(place.home))
+        until(lambda: answers(place.home), "the daemon answers")
         assert place.ask("GET", "/v1/tasks")["tasks"] == []
         daemon.send_signal(signal.SIGTERM)
-        said, _ = daemon.communicate(timeout=PATIENCE)
+        said, _ = daemon.communicate(timeout=LIMIT)
     finally:
         daemon.kill()
-        daemon.wait(PATIENCE)
+        daemon.wait(LIMIT)
     loaded = json.loads(said)
     assert "meantime.surfaces.http.asgi_app" in loaded  # it did serve
     assert [name for name in loaded if name.startswith(UNUSED)] == []

@@ -9,10 +9,11 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from tests.waiting import LIMIT, until
 
 from meantime.daemon.daemon_autostart import answers
 
-from .conftest import PATIENCE, Place, eventually
+from .conftest import Place
 from .namespaces import can_unshare, children
 
 APART = ["--pid", "--fork", "--mount-proc", "--kill-child"]
@@ -30,7 +31,7 @@ class Container:
     def __init__(self, place: Place) -> None:
         program = [sys.executable, "-P", "-m", "meantime.app.daemon", "--foreground"]
         self.unshare = subprocess.Popen([*UNSHARE, *program], env=place.environ, stderr=subprocess.DEVNULL)
-        eventually(lambda: answers(place.home), "the daemon answers")
+        until(lambda: answers(place.home), "the daemon answers")
         self.first = children(self.unshare.pid)[0]
 
 
@@ -47,15 +48,15 @@ def test_process_1_reaps_its_orphans_and_keeps_exit_codes(place: Place, containe
     def ended(command: str) -> dict[str, str]:
         given = {"thread": "a", "command": ["sh", "-c", command]}
         id = place.ask("POST", "/v1/tasks", given)["id"]
-        return place.ask("GET", f"/v1/tasks/{id}/wait?timeout={PATIENCE:g}")
+        return place.wait(id)
 
     for _ in range(3):
         assert ended(ORPHANS)["state"] == "lost"
     assert "exit code 7" in ended("exit 7")["error"]
-    eventually(lambda: children(container.first, "Z") == [], "no zombie is left")
+    until(lambda: children(container.first, "Z") == [], "no zombie is left")
 
     os.kill(container.first, signal.SIGTERM)
-    assert container.unshare.wait(PATIENCE) == 0
+    assert container.unshare.wait(LIMIT) == 0
     assert not place.home.http_socket.exists()
 
 
@@ -63,7 +64,7 @@ def test_a_daemon_that_cannot_start_says_so_with_its_exit_code(place: Place) -> 
     place.configure("[http]\nport = 'none'\n")
     program = [sys.executable, "-P", "-m", "meantime.app.daemon", "--foreground"]
     done = subprocess.run(
-        [*UNSHARE, *program], env=place.environ, capture_output=True, text=True, timeout=PATIENCE, check=False
+        [*UNSHARE, *program], env=place.environ, capture_output=True, text=True, timeout=LIMIT, check=False
     )
     assert done.returncode == 1
     assert "http.port" in done.stderr

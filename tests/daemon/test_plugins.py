@@ -21,7 +21,7 @@ CONFIG = """
 port = 0
 [plugins]
 max_concurrent_tasks = 3
-default_timeout_seconds = 12.5
+default_timeout_seconds = 1200.5
 """
 
 
@@ -31,7 +31,7 @@ def test_a_registry_has_the_daemons_config(place: Place) -> None:
     place.up()
     with Meantime.connect(place.home.link_socket, start=False) as mt:
         config = PluginRegistry(mt, "conv-1").config
-        assert (config.max_concurrent_tasks, config.default_timeout_seconds) == (3, 12.5)
+        assert (config.max_concurrent_tasks, config.default_timeout_seconds) == (3, 1200.5)
         assert config.background_threshold_seconds == BackgroundConfig().background_threshold_seconds
         own = BackgroundConfig(max_concurrent_tasks=1)
         assert PluginRegistry(mt, "conv-2", own).config is own
@@ -51,10 +51,10 @@ async def test_the_jaato_dialect_has_the_daemons_config_and_its_servers(place: P
         listed = (await toolset.call("listBackgroundCapableTools")).data["tools"]
         assert {"plugin_name": "wiki", "tool_name": "add"} in listed
         assert ">0.05 seconds" in await toolset.guidance()
-        slow = (await toolset.call("runCommand", {"command": "sleep 60"})).data
+        slow = (await toolset.call("runCommand", {"command": "sleep 3600"})).data
         assert (slow["auto_backgrounded"], slow["threshold_seconds"]) == (True, 0.05)
-        assert (await thread.get(slow["task_id"])).run.timeout == 12.5 + 0.05
-        order = {"plugin_name": "cli", "tool_name": "runCommand", "arguments": {"command": "sleep 60"}}
+        assert (await thread.get(slow["task_id"])).run.timeout == pytest.approx(1200.5 + 0.05)
+        order = {"plugin_name": "cli", "tool_name": "runCommand", "arguments": {"command": "sleep 3600"}}
         started = [(await toolset.call("startBackgroundTask", order)).data["success"] for _ in range(3)]
         assert started == [True, True, False], "three at most, as [plugins] says"
         await thread.cancel_all()

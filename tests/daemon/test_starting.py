@@ -10,21 +10,22 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until
 
 from meantime.daemon.daemon_autostart import NoDaemon, ensure
 from meantime.daemon.owner_process import listener, owner
 from meantime.system.process_marks import CLAUDE
 
-from .conftest import Place, eventually
+from .conftest import Place
 
 
 def test_it_is_detached_and_private(place: Place) -> None:
     hears, says = os.pipe()
     front = place.daemon(pass_fds=[says], umask=0o022)
     os.close(says)
-    assert front.wait(30) == 0, front.communicate()
+    assert front.wait(LIMIT) == 0, front.communicate()
     with os.fdopen(hears, "rb") as ear:
-        assert select.select([ear], [], [], 10)[0]  # nobody has the other end any more: it was not kept
+        assert select.select([ear], [], [], LIMIT)[0]  # nobody has the other end any more: it was not kept
         assert ear.read() == b""
 
     leader = owner(place.home)
@@ -43,10 +44,10 @@ def test_it_is_detached_and_private(place: Place) -> None:
 
 
 def test_commands_have_the_umask_of_who_started_it(place: Place, tmp_path: Path) -> None:
-    assert place.daemon(umask=0o027).wait(30) == 0
+    assert place.daemon(umask=0o027).wait(LIMIT) == 0
     made = tmp_path / "made"
     place.ask("POST", "/v1/tasks", {"command": ["touch", str(made)]})
-    eventually(made.exists)
+    until(made.exists, "the command has written its file")
     assert made.stat().st_mode & 0o777 == 0o640
 
 
@@ -55,7 +56,7 @@ def test_neither_it_nor_its_commands_end_with_the_claude_code_that_asked_for_it(
     place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv(CLAUDE, "1 2 boot 0 t")
-    ensure(place.home, wait=30)
+    ensure(place.home, wait=LIMIT)
     leader = owner(place.home)
     assert leader is not None
     assert CLAUDE.encode() not in Path(f"/proc/{leader.pid}/environ").read_bytes()
@@ -63,7 +64,7 @@ def test_neither_it_nor_its_commands_end_with_the_claude_code_that_asked_for_it(
     command = f"env > {made}.part && mv {made}.part {made}"
     body = {"command": command, "env": {CLAUDE: "1 2 boot 0 t", "OTHER": "is kept"}}
     place.ask("POST", "/v1/tasks", body)
-    eventually(made.exists)
+    until(made.exists, "the command has written its file")
     assert "OTHER=is kept" in made.read_text()
     assert CLAUDE not in made.read_text()
 
@@ -73,7 +74,7 @@ def test_one_in_the_foreground_does_not_end_with_it_either(place: Place) -> None
     env = {**place.environ, CLAUDE: "1 2 boot 0 t"}
     with subprocess.Popen(program, env=env, stderr=subprocess.DEVNULL) as daemon:
         try:
-            eventually(lambda: (found := owner(place.home)) and found.pid == daemon.pid)
+            until(lambda: (found := owner(place.home)) and found.pid == daemon.pid, "it owns the ledger")
             assert CLAUDE.encode() not in Path(f"/proc/{daemon.pid}/environ").read_bytes()
         finally:
             daemon.terminate()
@@ -82,7 +83,7 @@ def test_one_in_the_foreground_does_not_end_with_it_either(place: Place) -> None
 @pytest.mark.behaviour("H2")
 def test_thirty_at_once_are_one(place: Place) -> None:
     fronts = [place.daemon() for _ in range(30)]
-    said = [front.communicate(timeout=60)[1] for front in fronts]
+    said = [front.communicate(timeout=LIMIT)[1] for front in fronts]
     assert [front.returncode for front in fronts] == [0] * 30, said
     leader = owner(place.home)
     assert leader is not None
@@ -90,13 +91,12 @@ def test_thirty_at_once_are_one(place: Place) -> None:
     assert place.ask("GET", "/v1/info")["pid"] == leader.pid
     assert place.log().count(" serves ") == 1
     assert place.home.discovery.exists()
-    others = [pid for pid in place.processes() if pid != leader.pid]
-    assert others == []
+    until(lambda: place.processes() == [leader.pid], "the others have ended", there=place.processes)
 
 
 def test_thirty_that_need_it_start_one(place: Place) -> None:
     with ThreadPoolExecutor(30) as crowd:
-        list(crowd.map(lambda _: ensure(place.home, wait=30), range(30)))
+        list(crowd.map(lambda _: ensure(place.home, wait=LIMIT), range(30)))
     assert place.log().count(" serves ") == 1
     assert place.log().count("\n") == 2
 
@@ -105,7 +105,7 @@ def test_a_second_one_leaves_at_once(place: Place) -> None:
     first = place.up()
     before = place.home.discovery.read_bytes(), place.home.http_socket.stat().st_ino
     second = place.daemon()
-    assert second.wait(30) == 0
+    assert second.wait(LIMIT) == 0
     assert place.up() == first
     assert (place.home.discovery.read_bytes(), place.home.http_socket.stat().st_ino) == before
 
@@ -129,7 +129,7 @@ def test_an_embedded_owner_is_named(place: Place) -> None:
         assert embedded.stdout is not None
         assert embedded.stdout.readline() == "open\n"
         with pytest.raises(NoDaemon, match=f"owned by process {embedded.pid}") as caught:
-            ensure(place.home, wait=30)
+            ensure(place.home, wait=LIMIT)
         assert "MEANTIME_HOME" in caught.value.hint
         down = place.cli("down")
         assert (down.returncode, str(embedded.pid) in down.stderr) == (4, True)
@@ -143,7 +143,7 @@ def test_an_embedded_owner_is_named(place: Place) -> None:
 def test_a_bad_configuration_is_named(place: Place) -> None:
     place.configure('[limits]\nper_thread = "five"\n')
     with pytest.raises(NoDaemon) as caught:
-        ensure(place.home, wait=30)
+        ensure(place.home, wait=LIMIT)
     assert f"limits.per_thread in {place.home.config}, line 2," in caught.value.message
     assert "The default is 10" in caught.value.hint
     assert "limits.per_thread" in place.log()
@@ -156,14 +156,14 @@ def test_a_ledger_that_is_none_is_named(place: Place) -> None:
     letter = "Dear Ada, this is no database. " * 400
     place.home.ledger.write_text(letter)
     with pytest.raises(NoDaemon, match=r"ledger\.db is not a ledger of Meantime"):
-        ensure(place.home, wait=30)
+        ensure(place.home, wait=LIMIT)
     assert place.home.ledger.read_text() == letter
 
 
 def test_a_home_that_cannot_be_written_is_named(place: Place) -> None:
     environ = {**place.environ, "MEANTIME_HOME": "/proc/meantime"}  # where not even root can make a folder
     front = place.daemon(env=environ)
-    assert "/proc/meantime cannot be used" in front.communicate(timeout=30)[1]
+    assert "/proc/meantime cannot be used" in front.communicate(timeout=LIMIT)[1]
     assert front.returncode == 1
 
 
@@ -171,7 +171,7 @@ def test_a_log_that_cannot_be_written_is_named(place: Place) -> None:
     place.home.make()
     place.home.log.mkdir()
     front = place.daemon()
-    said = front.communicate(timeout=30)[1]
+    said = front.communicate(timeout=LIMIT)[1]
     assert (front.returncode, f"{place.home.log} cannot be written" in said) == (1, True)
 
 
@@ -214,7 +214,7 @@ def test_one_that_is_killed_while_it_starts_is_started_again(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("DEATHS", "3")
     with pytest.raises(NoDaemon, match="The daemon is killed whenever it starts"):
-        ensure(place.home, wait=30)
+        ensure(place.home, wait=LIMIT)
     assert len(list(marks.iterdir())) == 3
     monkeypatch.setenv("DEATHS", "4")
     place.up()
@@ -227,7 +227,7 @@ def test_one_that_is_slow_to_start_is_said_to_be_starting_without_words_of_an_ea
     goes_on = tmp_path / "goes_on"
     (tmp_path / "slow_tools.py").write_text(
         "import os, time\n"
-        "until = time.monotonic() + 60\n"
+        f"until = time.monotonic() + {LIMIT}\n"
         f"while not os.path.exists({str(goes_on)!r}) and time.monotonic() < until:\n"
         "    time.sleep(0.02)\n"
     )
@@ -243,7 +243,7 @@ def test_one_that_is_slow_to_start_is_said_to_be_starting_without_words_of_an_ea
         assert "Try again" in caught.value.hint
     finally:
         goes_on.touch()
-    ensure(place.home, wait=30)
+    ensure(place.home, wait=LIMIT)
 
 
 @pytest.mark.linux_only("a home with a long path is refused elsewhere")

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import until
 
-from .conftest import eventually
 from .namespaces import entered, first_process
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,7 +39,7 @@ class Machine:
 
     def until_it_runs(self, task: str, what: str) -> None:
         """On a busy machine the watchdog may end a daemon that is only slow: the next one answers."""
-        eventually(lambda: "● running" in self.meantime("show", task).stdout, what)
+        until(lambda: "● running" in self.meantime("show", task).stdout, what)
 
     def daemon(self) -> str:
         """The pid of the daemon that runs as the service; empty while none does."""
@@ -51,7 +51,8 @@ class Machine:
         )
 
     def next_daemon(self, last: str) -> str:
-        return eventually(lambda: (pid := self.daemon()) not in ("", last) and pid, "another daemon is ready")
+        until(lambda: self.daemon() not in ("", last), "another daemon is ready", there=self.daemon)
+        return self.daemon()
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def machine() -> Iterator[Machine]:
     apart = ["unshare", "--mount", "--pid", "--fork", "--uts", "--ipc", "--cgroup", "--kill-child"]
     with first_process([*apart, str(BOOT), str(SYSTEM), *sorted(folders)]) as (init, _):
         made = Machine(init)
-        eventually(
+        until(
             lambda: made("systemctl", "is-system-running").stdout.strip() in ("running", "degraded"), "booted"
         )
         yield made
@@ -78,7 +79,7 @@ def test_systemd_starts_watches_restarts_and_stops_the_daemon_and_commands_go_on
     assert status.startswith("The service runs"), status
     assert "differs" not in status
     task = machine.meantime("run", "-q", "--", "sh", "-c", "echo begun; exec sleep 600").stdout.strip()
-    eventually(lambda: "begun" in machine.meantime("logs", task).stdout, "the command has begun")
+    until(lambda: "begun" in machine.meantime("logs", task).stdout, "the command has begun")
 
     machine("systemctl", "kill", "--signal=KILL", "--kill-whom=main", "meantime")
     second = machine.next_daemon(first)

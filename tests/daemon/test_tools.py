@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until
 
 from meantime import Meantime, MeantimeError
 from meantime.app.connected_catalog import ConnectedWorks
 from meantime.ports.tasks import Options
 from runtimes import client_of
 
-from .conftest import Place, eventually
+from .conftest import Place
 
 TOOL = """
 from meantime import background
@@ -31,8 +32,8 @@ def test_one_that_prints_a_lot_does_not_fill_the_disk(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     place.up()
     aside = place.home.folder / "daemon.log.1"
-    eventually(lambda: aside.exists() and aside.stat().st_size > 3_000_000)
-    eventually(place.home.log.exists)  # it is opened anew right after that
+    until(lambda: aside.exists() and aside.stat().st_size > 3_000_000, "the long log is put aside")
+    until(place.home.log.exists, "the log is opened anew, which is right after that")
     assert place.home.log.stat().st_size < 1_000_000
 
 
@@ -48,7 +49,7 @@ def test_functions_are_started_by_name(place: Place, tmp_path: Path, monkeypatch
         tool["name"] if isinstance(tool, dict) else tool for tool in place.ask("GET", "/v1/info")["tools"]
     ]
     task = place.ask("POST", "/v1/tasks", {"tool": name, "arguments": {"words": "hear me"}})
-    place.ask("GET", f"/v1/tasks/{task['id']}/wait?timeout=30")
+    place.wait(task["id"])
     assert place.ask("GET", f"/v1/tasks/{task['id']}/result") == {"result": "HEAR ME"}
 
 
@@ -69,10 +70,10 @@ async def test_a_connected_process_starts_them_through_a_daemon(
         client.has_catalog = not is_older
         works = ConnectedWorks(client)
         assert (await works.agents(), list(await works.registered_tools())) == (None, ["shout"])
-        options = Options(id="t1", description="loud", timeout=60.0)
+        options = Options(id="t1", description="loud", timeout=600.0)
         task = await works.start_tool("a", "shout", {"words": "hear me"}, options)
         assert (task.id, task.thread, task.title) == ("t1", "a", "loud")
-        await mt.thread("a").wait("t1", timeout=30)
+        await mt.thread("a").wait("t1", timeout=LIMIT)
         assert await mt.thread("a").result("t1") == "HEAR ME"
         with pytest.raises(MeantimeError, match="No tool 'nope' is registered here"):
             await works.start_tool("a", "nope", {}, Options())

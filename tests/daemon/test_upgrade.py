@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import until
 
-from .conftest import Place, eventually
+from .conftest import Place
 
 THREAD = "conversation"
 WAITING = 'echo $$ > "$1/pid"; while [ ! -e "$1/go" ]; do sleep 0.02; done; echo over; exit 7'
@@ -17,7 +18,8 @@ WAITING = 'echo $$ > "$1/pid"; while [ ! -e "$1/go" ]; do sleep 0.02; done; echo
 def started(place: Place, folder: Path) -> dict[str, Any]:
     command = ["sh", "-c", WAITING, "sh", str(folder)]
     task = place.ask("POST", "/v1/tasks", {"thread": THREAD, "command": command})
-    eventually(lambda: (folder / "pid").exists() and (folder / "pid").read_text().strip())
+    pid = folder / "pid"
+    until(lambda: pid.exists() and pid.read_text().endswith("\n"), "the command runs")
     return task
 
 
@@ -45,7 +47,7 @@ def test_a_command_runs_on(place: Place, tmp_path: Path, how: str) -> None:
     assert place.up() != first
     assert place.ask("GET", f"/v1/tasks/{task['id']}")["state"] == "running"
     (tmp_path / "go").touch()
-    ended = place.ask("GET", f"/v1/tasks/{task['id']}/wait?timeout=30")
+    ended = place.wait(task["id"])
     assert (ended["id"], ended["state"]) == (task["id"], "failed")
     assert "exit code 7" in ended["error"]
     assert place.ask("GET", f"/v1/tasks/{task['id']}/output")["data"] == "over\n"
@@ -60,9 +62,9 @@ def test_a_command_that_ends_meanwhile_is_told_of(place: Place, tmp_path: Path) 
     task = started(place, tmp_path)
     place.down()
     (tmp_path / "go").touch()
-    eventually(lambda: not is_alive(tmp_path))
+    until(lambda: not is_alive(tmp_path), "the command has ended")
     place.up()
-    assert "exit code 7" in place.ask("GET", f"/v1/tasks/{task['id']}/wait?timeout=30")["error"]
+    assert "exit code 7" in place.wait(task["id"])["error"]
     assert told(place) == [f"{task['id']}.1"]
 
 

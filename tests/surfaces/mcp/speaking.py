@@ -9,10 +9,11 @@ import select
 import subprocess
 import sys
 import termios
-import time
 from typing import Any
 
-from daemon.conftest import PATIENCE, Place
+from tests.waiting import LIMIT
+
+from daemon.conftest import Place
 
 COMMAND = [sys.executable, "-m", "meantime", "mcp"]
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
@@ -64,11 +65,10 @@ class Raw:
 
     def read_line(self) -> bytes:
         assert self.process.stdout is not None
-        place, until = self.process.stdout.fileno(), time.monotonic() + PATIENCE
+        place = self.process.stdout.fileno()
         parts = [self._rest]
         while b"\n" not in parts[-1]:
-            ready, _, _ = select.select([place], [], [], max(0.0, until - time.monotonic()))
-            assert ready, "it says nothing"
+            assert select.select([place], [], [], LIMIT)[0], "it says nothing"
             said = os.read(place, 65_536)
             assert said, (self.process.stderr.read() if self.process.stderr else b"").decode()
             parts.append(said)
