@@ -1,16 +1,15 @@
 """The one way in which tests wait: for a condition, never for a moment.
 
-The limit is what no busy machine outlasts. Only a defect meets it, and then the failure says what was waited for and
-what was there instead.
+The limit is what no busy machine outlasts. Only a defect meets it, and then the failure says what was waited
+for and what was there instead.
 """
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 T = TypeVar("T")
 
@@ -19,11 +18,11 @@ _LOOK = 0.01  # seconds between two looks
 _SHOWN = 4_000  # characters of what was there
 
 
-def until(condition: Callable[[], T], what: str, there: Callable[[], object] | None = None) -> T:
+def until(condition: Callable[[], T | None], what: str, there: Callable[[], object] | None = None) -> T:
     """The first true value of the condition.
 
-    `what` is waited for, as a clause: "the task has ended". `there` returns what a failure shows; without it a failure
-    shows the last value of the condition.
+    `what` is waited for, as a clause: "the task has ended". `there` returns what a failure shows; without
+    it a failure shows the last value of the condition.
     """
     deadline = time.monotonic() + LIMIT
     while not (found := condition()):
@@ -46,8 +45,8 @@ async def until_async(
 
 
 def stays(condition: Callable[[], object], what: str, seconds: float = 0.3) -> None:
-    """Fails as soon as the condition is false within these seconds: for what must not happen. A busy machine can
-    hide a defect from it, and cannot make it fail."""
+    """Fails as soon as the condition is false within these seconds: for what must not happen. A busy machine
+    can hide a defect from it, and cannot make it fail."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         assert condition(), f"it did not stay so: {what}"
@@ -63,8 +62,8 @@ async def stays_async(condition: Callable[[], object], what: str, seconds: float
 
 
 def pause(seconds: float, why: str) -> None:
-    """Time that is itself part of a scenario: work that takes a moment, a kill at a random moment. Nothing may be
-    asserted because of it."""
+    """Time that is itself part of a scenario: work that takes a moment, a kill at a random moment. Nothing
+    may be asserted because of it."""
     assert why
     time.sleep(seconds)
 
@@ -77,7 +76,7 @@ async def pause_async(seconds: float, why: str) -> None:
 
 async def _value(function: Callable[[], Awaitable[T] | T]) -> T:
     found = function()
-    return await found if inspect.isawaitable(found) else found
+    return await found if isinstance(found, Awaitable) else cast("T", found)
 
 
 def _failure(what: str, there: object) -> str:
