@@ -18,28 +18,39 @@ _LOOK = 0.01  # seconds between two looks
 _SHOWN = 4_000  # characters of what was there
 
 
-def until(condition: Callable[[], T | None], what: str, there: Callable[[], object] | None = None) -> T:
+def until(
+    condition: Callable[[], T | None],
+    what: str,
+    there: Callable[[], object] | None = None,
+    *,
+    limit: float = LIMIT,
+) -> T:
     """The first true value of the condition.
 
     `what` is waited for, as a clause: "the task has ended". `there` returns what a failure shows; without
-    it a failure shows the last value of the condition.
+    it a failure shows the last value of the condition. `limit` is shorter only where a planted defect prevents
+    the condition for ever.
     """
-    deadline = time.monotonic() + LIMIT
+    deadline = time.monotonic() + limit
     while not (found := condition()):
         if time.monotonic() > deadline:
-            raise AssertionError(_failure(what, found if there is None else there()))
+            raise AssertionError(_failure(what, found if there is None else there(), limit))
         time.sleep(_LOOK)
     return found
 
 
 async def until_async(
-    condition: Callable[[], Awaitable[T] | T], what: str, there: Callable[[], object] | None = None
+    condition: Callable[[], Awaitable[T] | T],
+    what: str,
+    there: Callable[[], object] | None = None,
+    *,
+    limit: float = LIMIT,
 ) -> T:
     """As `until`, without blocking the event loop. The condition and `there` may be coroutine functions."""
-    deadline = time.monotonic() + LIMIT
+    deadline = time.monotonic() + limit
     while not (found := await _value(condition)):
         if time.monotonic() > deadline:
-            raise AssertionError(_failure(what, found if there is None else await _value(there)))
+            raise AssertionError(_failure(what, found if there is None else await _value(there), limit))
         await asyncio.sleep(_LOOK)
     return found
 
@@ -79,7 +90,7 @@ async def _value(function: Callable[[], Awaitable[T] | T]) -> T:
     return await found if isinstance(found, Awaitable) else cast("T", found)
 
 
-def _failure(what: str, there: object) -> str:
+def _failure(what: str, there: object, limit: float) -> str:
     text = there if isinstance(there, str) else repr(there)
     shown = text if len(text) <= _SHOWN else f"…{text[-_SHOWN:]}"
-    return f"waited {LIMIT:g} s for this: {what}\nwhat was there: {shown}"
+    return f"waited {limit:g} s for this: {what}\nwhat was there: {shown}"
