@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 from meantime.kernel.due_times import Uptime
 
+from .suite.patience import PATIENCE
+
 MOST_ROUNDS = 10_000  # of the loop in one settling: work that never comes to rest is not waited for
 
 
@@ -96,7 +98,7 @@ class FakeClock:
             await asyncio.sleep(0.001)
             await _come_to_rest()
 
-    async def until(self, condition: Callable[[], object], *, patience: float = 10.0) -> None:
+    async def until(self, condition: Callable[[], object], *, patience: float = PATIENCE) -> None:
         """Returns once the condition holds; time stands still. `patience` is in real seconds."""
         over = time.monotonic() + patience
         while not condition():
