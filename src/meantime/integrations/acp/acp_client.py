@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from meantime.integrations.agent_host.json_values import mapping
+from meantime.integrations.guarded_process import GOES
 from meantime.kernel.errors import Refused
 from meantime.kernel.outcomes import SESSION_KEPT
 from meantime.ports.clock import Alarm, Clock
@@ -108,7 +109,7 @@ class AcpClient:
             return asking.result()
         except ConnectionError:
             self._process.kill()
-            await self._process.wait_ended(1.0)
+            await self._process.wait_ended(GOES)
             raise Refused(
                 f"{self._process.ended()} {self._printed()}".strip(), code="agent_not_started"
             ) from None

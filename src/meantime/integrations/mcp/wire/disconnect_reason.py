@@ -26,7 +26,7 @@ async def why_not(problem: BaseException, server: Server, wire: StdioWire | None
         why = in_words(problem)
     if wire is None:
         return why
-    code = await wire.wait_ended(0.5 if gone else 0.0)
+    code = await wire.wait_ended(HOW_IT_ENDED - 1 if gone else 0.0)
     if code is not None:
         await asyncio.sleep(LAST_WORDS)
         why = f"It {_ended(code)} before it had answered."
