@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Handle, Meantime, Settings, StdioServer, Task, Thread, Tool
+from meantime.integrations import guarded_process
+from meantime.integrations.mcp import remote_task_poll
 from meantime.integrations.mcp.runner import McpRunner
+from meantime.integrations.mcp.wire import disconnect_reason, server_connection
 from runtimes import runtime_of
 
 PEER = Path(__file__).parent / "peers" / "scripted.py"
-PATIENCE = 30.0  # seconds; nothing here takes so long
-QUICK = Settings(stop_grace=0.5, stop_deadline=8.0)
+PATIENT = Settings(stop_grace=LIMIT, stop_deadline=LIMIT)
 
 
 class Peer:
@@ -28,7 +30,8 @@ class Peer:
 
     def server(self, start: str = "well", *, modern: bool = False, **options: float) -> StdioServer:
         era = ["modern"] if modern else []
-        return StdioServer(command=[sys.executable, str(PEER), start, str(self.folder), *era], **options)  # type: ignore[arg-type]
+        command = [sys.executable, str(PEER), start, str(self.folder), *era]
+        return StdioServer(command=command, **{"start_timeout": LIMIT, **options})  # type: ignore[arg-type]
 
     def lines(self, name: str) -> list[str]:
         file = self.folder / name
@@ -38,25 +41,24 @@ class Peer:
         (self.folder / name).touch()
 
     async def until(self, name: str, line: str, count: int = 1) -> None:
-        await until(lambda: self.lines(name).count(line) >= count)
+        await until_async(
+            lambda: self.lines(name).count(line) >= count,
+            f"the server has written {line!r} to {name} {count} times",
+            lambda: self.lines(name),
+        )
 
     @property
     def pids(self) -> list[int]:
         return [int(line) for line in self.lines("pids")]
 
 
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-
-
 async def seen(handle: Handle, look: Callable[[Task], Any]) -> Any:
     """What `look` finds in the task, as soon as it finds something."""
-    async with asyncio.timeout(PATIENCE):
-        while not (found := look(await handle.get())):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-    return found
+
+    async def found() -> Any:
+        return look(await handle.get())
+
+    return await until_async(found, "the task shows it", handle.get)
 
 
 def lives(pid: int) -> bool:
@@ -70,7 +72,7 @@ def lives(pid: int) -> bool:
 async def ended(thread: Thread, name: str, **arguments: object) -> Task:
     """A call of the tool, to its end."""
     handle = await thread.start(Tool(name, arguments))
-    (task,) = await thread.wait(handle, timeout=PATIENCE)
+    (task,) = await thread.wait(handle, timeout=LIMIT)
     assert task.ended, f"{name} is still {task.status}"
     return task
 
@@ -79,6 +81,15 @@ def runner_of(mt: Meantime) -> McpRunner:
     runner = runtime_of(mt).engine.runner("tool")
     assert isinstance(runner, McpRunner)
     return runner
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine does not change what is said of a server that has ended, and what a close waits for."""
+    monkeypatch.setattr(guarded_process, "GOES", LIMIT)
+    monkeypatch.setattr(remote_task_poll, "CANCEL", LIMIT)
+    for module in (disconnect_reason, server_connection):
+        monkeypatch.setattr(module, "HOW_IT_ENDED", LIMIT)
 
 
 @pytest.fixture
@@ -93,8 +104,13 @@ def era(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture
-async def mt(peer: Peer, era: bool) -> AsyncIterator[Meantime]:
-    async with Meantime.open(":memory:", settings=QUICK, servers={"s": peer.server(modern=era)}) as mt:
+def settings() -> Settings:
+    return PATIENT
+
+
+@pytest.fixture
+async def mt(peer: Peer, era: bool, settings: Settings) -> AsyncIterator[Meantime]:
+    async with Meantime.open(":memory:", settings=settings, servers={"s": peer.server(modern=era)}) as mt:
         yield mt
         peer.open_gate()  # whatever still waits goes on
 

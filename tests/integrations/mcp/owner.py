@@ -10,13 +10,13 @@ from pathlib import Path
 
 from meantime import Meantime, Tool
 
-from .conftest import QUICK, Peer
+from .conftest import PATIENT, Peer
 
 
 async def main(ledger: str, folder: str, era: str) -> None:
     loop = asyncio.get_running_loop()
     servers = {"s": Peer(Path(folder)).server("clings", modern=era == "modern")}
-    async with Meantime.open(ledger, settings=QUICK, servers=servers) as mt:
+    async with Meantime.open(ledger, settings=PATIENT, servers=servers) as mt:
         while line := await loop.run_in_executor(None, sys.stdin.readline):
             handle = await mt.thread("a").start(Tool(*json.loads(line)))
             print(handle.id, flush=True)

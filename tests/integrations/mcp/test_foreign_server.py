@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 from mcp.client import ClientSession
+from tests.waiting import LIMIT, until_async
 
 from meantime import Failed, HttpServer, Meantime, Status, StdioServer, Tool
 from outcomes import completed
 
 from . import foreign
-from .conftest import PATIENCE, QUICK, Peer, ended, seen, until
+from .conftest import PATIENT, Peer, ended, seen
 
-pytestmark = [pytest.mark.anyio, foreign.needed]
+pytestmark = [pytest.mark.anyio, foreign.needed, pytest.mark.servers]
 SERVER = str(Path(__file__).parent / "peers" / "foreign.py")
 WAIT = "mcp.client.session.DISCOVER_TIMEOUT_SECONDS"
 
@@ -39,8 +40,8 @@ def stdio() -> StdioServer:
 @pytest.mark.parametrize("wire", ["stdio", "http"])
 async def test_its_tasks_are_followed_and_cancelled(peer: Peer, wire: str, request: pytest.FixtureRequest):
     server: StdioServer | HttpServer = request.getfixturevalue(wire)
-    await until(lambda: _is_up(server))
-    async with Meantime.open(":memory:", settings=QUICK, servers={"s": server}) as mt:
+    await until_async(lambda: _is_up(server), "the server listens")
+    async with Meantime.open(":memory:", settings=PATIENT, servers={"s": server}) as mt:
         thread = mt.thread("a")
         broken = (await ended(thread, "s/breaks")).outcome
         assert isinstance(broken, Failed)
@@ -51,11 +52,11 @@ async def test_its_tasks_are_followed_and_cancelled(peer: Peer, wire: str, reque
         ]
         for handle in (unwanted, wanted):
             await seen(handle, lambda task: task.session)
-        await until(lambda: len(peer.lines("calls")) == 2)
+        await until_async(lambda: len(peer.lines("calls")) == 2, "both calls are under way")
         assert (await thread.cancel(unwanted, wait=True)).task.status is Status.CANCELLED
-        await until(lambda: peer.lines("stopped") == ["no"])  # there, too
+        await until_async(lambda: peer.lines("stopped") == ["no"], "it is cancelled there, too")
         peer.open_gate()
-        (task,) = await thread.wait(wanted, timeout=PATIENCE)
+        (task,) = await thread.wait(wanted, timeout=LIMIT)
         assert completed(task).result == {"result": "through m"}
 
 
@@ -67,27 +68,27 @@ async def test_a_server_that_begins_slowly_is_asked_again(
     shake_hands = ClientSession.initialize
 
     async def once_patient(session: ClientSession) -> object:
-        monkeypatch.setattr(WAIT, 60.0)
+        monkeypatch.setattr(WAIT, LIMIT)
         return await shake_hands(session)
 
     monkeypatch.setattr(WAIT, 0.01)
     monkeypatch.setattr(ClientSession, "initialize", once_patient)
-    async with Meantime.open(":memory:", settings=QUICK, servers={"s": stdio}) as mt:
+    async with Meantime.open(":memory:", settings=PATIENT, servers={"s": stdio}) as mt:
         broken = (await ended(mt.thread("a"), "s/breaks")).outcome
         assert isinstance(broken, Failed)
         assert "this one is broken" in broken.message
 
 
 async def test_its_task_is_taken_up_by_our_next_owner(tmp_path: Path, peer: Peer, http: HttpServer):
-    await until(lambda: _is_up(http))
+    await until_async(lambda: _is_up(http), "the server listens")
     given = {"mark": "m", "folder": str(peer.folder)}
-    async with Meantime.open(tmp_path / "work.db", settings=QUICK, servers={"s": http}) as mt:
+    async with Meantime.open(tmp_path / "work.db", settings=PATIENT, servers={"s": http}) as mt:
         handle = await mt.thread("a").start(Tool("s/gate", given))
         await seen(handle, lambda task: task.session)
-        await until(lambda: peer.lines("calls"))
+        await until_async(lambda: peer.lines("calls"), "the call is under way")
     peer.open_gate()
-    async with Meantime.open(tmp_path / "work.db", settings=QUICK, servers={"s": http}) as mt:
-        (task,) = await mt.thread("a").wait(handle.id, timeout=PATIENCE)
+    async with Meantime.open(tmp_path / "work.db", settings=PATIENT, servers={"s": http}) as mt:
+        (task,) = await mt.thread("a").wait(handle.id, timeout=LIMIT)
         assert completed(task).result == {"result": "through m"}
     assert peer.lines("calls") == ["m"]
 

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Failed, HttpServer, Lost, Meantime, Status, Thread, Tool
 from outcomes import completed
 
-from .conftest import PATIENCE, QUICK, ended, seen, until
+from .conftest import PATIENT, ended, seen
 from .peers.overhttp import HttpPeer
 
 pytestmark = pytest.mark.anyio
@@ -24,8 +25,8 @@ async def web() -> AsyncIterator[HttpPeer]:
 
 @pytest.fixture
 async def mt(web: HttpPeer) -> AsyncIterator[Meantime]:
-    server = HttpServer(url=web.url, headers={"Authorization": "Bearer abc"}, start_timeout=10.0)
-    async with Meantime.open(":memory:", settings=QUICK, servers={"web": server}) as mt:
+    server = HttpServer(url=web.url, headers={"Authorization": "Bearer abc"}, start_timeout=LIMIT)
+    async with Meantime.open(":memory:", settings=PATIENT, servers={"web": server}) as mt:
         yield mt
         web.gate.set()
 
@@ -86,10 +87,10 @@ async def test_a_connection_that_is_cut_in_the_middle_is_lost(thread: Thread, we
 @pytest.mark.parametrize("tool", ["stall", "silent"])
 async def test_a_stall_can_be_cancelled_and_timed_out(thread: Thread, web: HttpPeer, tool: str):
     handle = await thread.start(Tool(f"web/{tool}"))
-    await until(lambda: tool in web.calls)
+    await until_async(lambda: tool in web.calls, "the server has the call")
     assert (await thread.cancel(handle, wait=True)).task.status is Status.CANCELLED
     handle = await thread.start(Tool(f"web/{tool}"), timeout=0.5)
-    (task,) = await thread.wait(handle, timeout=PATIENCE)
+    (task,) = await thread.wait(handle, timeout=LIMIT)
     assert task.status is Status.TIMED_OUT
     assert await well(thread)
 
@@ -106,7 +107,7 @@ async def test_a_server_that_lets_nobody_in(thread: Thread, web: HttpPeer, statu
 
 async def test_a_server_that_is_not_there():
     server = HttpServer(url="http://127.0.0.1:1/mcp")
-    async with Meantime.open(":memory:", settings=QUICK, servers={"web": server}) as mt:
+    async with Meantime.open(":memory:", settings=PATIENT, servers={"web": server}) as mt:
         outcome = (await ended(mt.thread("a"), "web/echo")).outcome
     assert isinstance(outcome, Failed)
     assert (outcome.code, "cannot be reached" in outcome.message) == ("server_not_started", True)

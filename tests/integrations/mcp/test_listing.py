@@ -7,10 +7,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import InvalidInput, Meantime, Refused, ToolInfo
 
-from .conftest import PATIENCE, QUICK, Peer
+from .conftest import PATIENT, Peer
 
 pytestmark = pytest.mark.anyio
 
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 async def mt(peer: Peer, era: bool, tmp_path: Path) -> AsyncIterator[Meantime]:
     servers = {"s": peer.server(modern=era), "broken": Peer(tmp_path / "other").server("dies")}
-    async with Meantime.open(":memory:", settings=QUICK, servers=servers, link=tmp_path / "link") as mt:
+    async with Meantime.open(":memory:", settings=PATIENT, servers=servers, link=tmp_path / "link") as mt:
         yield mt
 
 
@@ -36,7 +37,7 @@ async def test_over_the_link_it_is_the_same(mt: Meantime, tmp_path: Path):
 async def test_the_tools_of_a_server_are_listed_over_http(mt: Meantime):
     async with (
         mt.serve(port=0) as door,
-        httpx.AsyncClient(base_url=door.url, trust_env=False, timeout=PATIENCE) as http,
+        httpx.AsyncClient(base_url=door.url, trust_env=False, timeout=LIMIT) as http,
     ):
         found = (await http.get("/v1/servers/s/tools")).json()
         echo = {

@@ -9,14 +9,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Failed, Handle, Lost, Meantime, Settings, Status, Thread, Tool
 from meantime.app.system_clock import SystemClock
+from meantime.integrations.mcp import remote_task
 from meantime.integrations.mcp.runner import McpRunner
 from meantime.testing import FakeClock
 from outcomes import completed, failed
 
-from .conftest import PATIENCE, QUICK, Peer, ended, seen, until
+from .conftest import PATIENT, Peer, ended, seen
 
 pytestmark = pytest.mark.anyio
 
@@ -27,7 +29,7 @@ def tool(era: bool) -> str:
 
 
 @asynccontextmanager
-async def opened(ledger: Path, peer: Peer, era: bool, settings: Settings = QUICK) -> AsyncIterator[Thread]:
+async def opened(ledger: Path, peer: Peer, era: bool, settings: Settings = PATIENT) -> AsyncIterator[Thread]:
     async with Meantime.open(ledger, settings=settings, servers={"s": peer.server(modern=era)}) as mt:
         yield mt.thread("a")
 
@@ -86,7 +88,7 @@ async def test_a_question_of_the_servers_task_is_answered_over_a_restart(peer: P
         await recorded(handle)
     async with opened(tmp_path / "work.db", peer, True) as thread:
         await thread.answer(handle.id, "green")
-        (task,) = await thread.wait(handle.id, timeout=PATIENCE)
+        (task,) = await thread.wait(handle.id, timeout=LIMIT)
         assert completed(task).result == 'done {"colour": "green"}'
         assert peer.lines("asked").count("tasks/update asking") == 1
 
@@ -96,7 +98,7 @@ async def test_a_task_that_vanishes_is_lost(thread: Thread, peer: Peer, tool: st
     await peer.until("asked", "tasks/get gone")
     for file in (peer.folder / "tasks").iterdir():
         file.unlink()
-    (task,) = await thread.wait(handle, timeout=PATIENCE)
+    (task,) = await thread.wait(handle, timeout=LIMIT)
     assert isinstance(task.outcome, Lost)
     assert "does not know its task gone any more" in task.outcome.reason
 
@@ -114,16 +116,19 @@ async def test_a_cancel_by_the_server_is_a_failure(thread: Thread, peer: Peer, t
     await peer.until("asked", "tasks/get theirs")
     (peer.folder / "cancelled").mkdir()
     (peer.folder / "cancelled" / b"theirs".hex()).touch()
-    (task,) = await thread.wait(handle, timeout=PATIENCE)
+    (task,) = await thread.wait(handle, timeout=LIMIT)
     assert failed(task).code == "cancelled_by_server"
 
 
-async def test_a_notification_is_sooner_than_the_next_look(thread: Thread, peer: Peer, tool: str):
+async def test_a_notification_is_sooner_than_the_next_look(
+    thread: Thread, peer: Peer, tool: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(remote_task, "LATEST", 2 * LIMIT)
     handle = await thread.start(Tool(tool, {"poll": 3_600_000, "id": "long", "talks": True}))
     await peer.until("asked", "tasks/get long")
     peer.open_gate("half")
     peer.open_gate()
-    (task,) = await thread.wait(handle, timeout=20)  # the bound of the interval is 30
+    (task,) = await thread.wait(handle, timeout=LIMIT)
     assert completed(task).result == "done"
     assert peer.lines("asked").count("tasks/get long") <= 3
 
@@ -144,21 +149,21 @@ async def test_its_server_may_be_started_anew_meanwhile(thread: Thread, peer: Pe
     handle = await thread.start(Tool(tool, {"id": "kept"}))
     await peer.until("asked", "tasks/get kept")
     os.kill(peer.pids[0], signal.SIGKILL)
-    await until(lambda: len(peer.pids) == 2)
+    await until_async(lambda: len(peer.pids) == 2, "the server is started anew")
     peer.open_gate()
-    (task,) = await thread.wait(handle, timeout=PATIENCE)
+    (task,) = await thread.wait(handle, timeout=LIMIT)
     assert completed(task).result == "done"
     assert peer.lines("calls") == [tool.partition("/")[2]]
 
 
 async def test_a_server_that_is_gone_for_good_is_given_up(peer: Peer, era: bool, tool: str):
     runner = McpRunner({"s": peer.server(modern=era)}, SystemClock(), patience=2)
-    async with Meantime.open(":memory:", settings=QUICK, runners=[runner]) as mt:
+    async with Meantime.open(":memory:", settings=PATIENT, runners=[runner]) as mt:
         handle = await mt.thread("a").start(Tool(tool, {"id": "kept"}))
         await peer.until("asked", "tasks/get kept")
         runner._connections["s"]._server = peer.server("dies")
         os.kill(peer.pids[0], signal.SIGKILL)
-        (task,) = await mt.thread("a").wait(handle, timeout=PATIENCE)
+        (task,) = await mt.thread("a").wait(handle, timeout=LIMIT)
         assert isinstance(task.outcome, Lost)
         assert "its task kept" in task.outcome.reason
 
@@ -167,7 +172,7 @@ async def test_its_timeout_goes_on_with_the_next_owner_whatever_the_wall_clock_s
     tmp_path: Path, peer: Peer, era: bool, tool: str
 ):
     ledger, clock = tmp_path / "work.db", FakeClock()
-    given = {"settings": QUICK, "servers": {"s": peer.server(modern=era)}, "clock": clock}
+    given = {"settings": PATIENT, "servers": {"s": peer.server(modern=era)}, "clock": clock}
     async with Meantime.open(ledger, **given) as mt:
         handle = await mt.thread("a").start(Tool(tool, {"id": "slow"}), timeout=60)
         await recorded(handle)
@@ -189,7 +194,7 @@ async def test_a_close_leaves_it_and_the_next_owner_takes_it_up(
         await recorded(handle)
     peer.open_gate()
     async with opened(ledger, peer, era) as thread:
-        (task,) = await thread.wait(handle.id, timeout=PATIENCE)
+        (task,) = await thread.wait(handle.id, timeout=LIMIT)
         assert completed(task).result == "done m"
         async with thread.turn() as turn:
             assert [notice.task_id for notice in turn.notices] == [handle.id]
@@ -210,7 +215,7 @@ async def test_an_id_that_does_not_fit_is_followed_but_not_over_a_close(
 
 
 async def test_a_close_that_stops_everything_stops_it_too(tmp_path: Path, peer: Peer, era: bool, tool: str):
-    settings = Settings(stop_grace=0.5, stop_deadline=8.0, on_close="stop")
+    settings = Settings(stop_grace=LIMIT, stop_deadline=LIMIT, on_close="stop")
     async with opened(tmp_path / "work.db", peer, era, settings) as thread:
         handle = await thread.start(Tool(tool, {"id": "x"}))
         await recorded(handle)
@@ -225,6 +230,6 @@ async def test_an_owner_that_does_not_know_the_server_any_more(
         handle = await thread.start(Tool(tool, {"id": "x"}))
         await recorded(handle)
     async with Meantime.open(ledger) as mt:
-        (task,) = await mt.thread("a").wait(handle.id, timeout=PATIENCE)
+        (task,) = await mt.thread("a").wait(handle.id, timeout=LIMIT)
         assert isinstance(task.outcome, Lost)
         assert "not configured here any more" in task.outcome.reason

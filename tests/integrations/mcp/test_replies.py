@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Failed, Meantime, Thread, Tool
 from outcomes import completed, failed
 
-from .conftest import PATIENCE, QUICK, Peer, ended, until
+from .conftest import PATIENT, Peer, ended
 
 pytestmark = pytest.mark.anyio
 
@@ -35,14 +36,15 @@ async def test_twenty_megabytes_are_spilled(thread: Thread):
     assert len(await thread.result(task)) == 20_000_000
 
 
+@pytest.mark.breadth
 async def test_more_than_that_is_that_calls_failure_and_no_other(thread: Thread, peer: Peer):
     waiting = await thread.start(Tool("s/gate"))
-    await until(lambda: peer.lines("waiting"))
+    await until_async(lambda: peer.lines("waiting"), "the server has the call")
     outcome = (await ended(thread, "s/big", bytes=40_000_000)).outcome
     assert isinstance(outcome, Failed)
     assert (outcome.code, "more than 32 MB" in outcome.message) == ("bad_reply", True)
     peer.open_gate()
-    (task,) = await thread.wait(waiting, timeout=PATIENCE)
+    (task,) = await thread.wait(waiting, timeout=LIMIT)
     assert completed(task).result == "through"
     assert len(peer.pids) == 1
 
@@ -63,5 +65,5 @@ async def test_a_reply_that_is_cut_off_is_a_failure(thread: Thread):
 
 async def test_noise_before_the_first_message(peer: Peer, era: bool):
     server = peer.server("noisy", modern=era)
-    async with Meantime.open(":memory:", settings=QUICK, servers={"s": server}) as mt:
+    async with Meantime.open(":memory:", settings=PATIENT, servers={"s": server}) as mt:
         assert completed(await ended(mt.thread("a"), "s/echo", text="well")).result == "well"

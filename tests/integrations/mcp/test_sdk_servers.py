@@ -10,11 +10,12 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Failed, HttpServer, Meantime, Status, StdioServer, Thread, Tool
 from outcomes import completed
 
-from .conftest import QUICK, ended, seen, until
+from .conftest import PATIENT, ended, seen
 
 pytestmark = pytest.mark.anyio
 SERVER = str(Path(__file__).parent / "peers" / "sdk.py")
@@ -33,12 +34,12 @@ def url() -> Iterator[str]:
 @pytest.fixture(params=["stdio", "http"])
 async def thread(request: pytest.FixtureRequest) -> AsyncIterator[Thread]:
     if request.param == "stdio":
-        server = StdioServer(command=[sys.executable, SERVER, "stdio"])
+        server = StdioServer(command=[sys.executable, SERVER, "stdio"], start_timeout=LIMIT)
     else:
         url: str = request.getfixturevalue("url")
-        await until(lambda: _listens(int(url.split(":")[2].split("/")[0])))
-        server = HttpServer(url=url)
-    async with Meantime.open(":memory:", settings=QUICK, servers={"s": server}) as mt:
+        await until_async(lambda: _listens(int(url.split(":")[2].split("/")[0])), "the server listens")
+        server = HttpServer(url=url, start_timeout=LIMIT)
+    async with Meantime.open(":memory:", settings=PATIENT, servers={"s": server}) as mt:
         yield mt.thread("a")
 
 
@@ -47,10 +48,12 @@ def _listens(port: int) -> bool:
         return trying.connect_ex(("127.0.0.1", port)) == 0
 
 
+@pytest.mark.breadth
 async def test_a_result_comes_from_a_server_of_the_sdk(thread: Thread):
     assert completed(await ended(thread, "s/add", a=2, b=3)).result == {"result": 5}
 
 
+@pytest.mark.breadth
 async def test_a_failure_and_wrong_arguments(thread: Thread):
     broken = (await ended(thread, "s/breaks")).outcome
     assert isinstance(broken, Failed)
@@ -59,12 +62,14 @@ async def test_a_failure_and_wrong_arguments(thread: Thread):
     assert isinstance(wrong, Failed)
 
 
+@pytest.mark.breadth
 async def test_progress_of_a_server_is_the_tasks(thread: Thread):
     task = await ended(thread, "s/steps", count=10)
     assert completed(task).result == {"result": "10 steps"}
     assert (task.progress.percent, task.progress.message) == (100.0, "step 10")
 
 
+@pytest.mark.breadth
 async def test_a_cancelled_call_leaves_the_server_usable(thread: Thread):
     handle = await thread.start(Tool("s/forever"))
     await seen(handle, lambda task: task.progress)

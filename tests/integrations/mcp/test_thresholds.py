@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Meantime, TaskFailed, TaskLost, TaskTimedOut, Thread, Tool
+from meantime.testing import FakeClock
 from outcomes import completed
 
-from .conftest import PATIENCE, Peer, ended, seen, until
+from .conftest import PATIENT, Peer, seen
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.behaviour("F5")
 async def test_quick_is_the_result_and_no_record(mt: Meantime, thread: Thread, peer: Peer):
-    answer = await thread.call(Tool("s/echo", {"text": "quick"}), threshold=PATIENCE)
+    answer = await thread.call(Tool("s/echo", {"text": "quick"}), threshold=LIMIT)
     assert (answer.mode, answer.result) == ("synchronous", "quick")
     assert await thread.list("all") == []
     assert peer.lines("calls") == ["echo"]
@@ -28,7 +30,7 @@ async def test_slow_is_a_task_and_is_executed_once(thread: Thread, peer: Peer):
     assert answer.mode == "background"
     assert answer.task is not None
     peer.open_gate()
-    (task,) = await thread.wait(answer.task, timeout=PATIENCE)
+    (task,) = await thread.wait(answer.task, timeout=LIMIT)
     assert completed(task).result == "through m"
     assert peer.lines("calls") == ["gate m"]
 
@@ -36,7 +38,6 @@ async def test_slow_is_a_task_and_is_executed_once(thread: Thread, peer: Peer):
 @pytest.mark.behaviour("F5")
 async def test_a_servers_task_that_is_promoted_keeps_its_session(thread: Thread, peer: Peer, era: bool):
     name = "s/task" if era else "s/task_of_2025"
-    await ended(thread, "s/echo")  # the server is up: what follows is quicker than the threshold
     calling = asyncio.ensure_future(thread.call(Tool(name, {"id": "abc"})))
     await peer.until("waiting", "task")
     await peer.until("asked", "tasks/get abc")
@@ -57,11 +58,15 @@ async def test_failures_raise_for_who_waits(thread: Thread):
 
 
 @pytest.mark.behaviour("F5")
-async def test_a_timeout_cancels_the_call(thread: Thread, peer: Peer):
-    await ended(thread, "s/echo")  # the server is up
-    with pytest.raises(TaskTimedOut):
-        await thread.call(Tool("s/hang"), timeout=0.5)
-    await until(lambda: len(peer.lines("cancels")) == 1)
+async def test_a_timeout_cancels_the_call(peer: Peer, era: bool):
+    clock, servers = FakeClock(), {"s": peer.server(modern=era)}
+    async with Meantime.open(":memory:", settings=PATIENT, servers=servers, clock=clock) as mt:
+        calling = asyncio.ensure_future(mt.thread("a").call(Tool("s/hang", {"mark": "m"}), timeout=0.5))
+        await peer.until("waiting", "m")
+        await clock.advance(0.5)
+        with pytest.raises(TaskTimedOut):
+            await calling
+        await until_async(lambda: len(peer.lines("cancels")) == 1, "the server has the cancellation")
 
 
 @pytest.mark.behaviour("F5")
@@ -70,4 +75,4 @@ async def test_a_caller_that_goes_away_cancels_the_call(thread: Thread, peer: Pe
     await peer.until("waiting", "m")
     calling.cancel()
     await asyncio.gather(calling, return_exceptions=True)
-    await until(lambda: len(peer.lines("cancels")) == 1)
+    await until_async(lambda: len(peer.lines("cancels")) == 1, "the server has the cancellation")

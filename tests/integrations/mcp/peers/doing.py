@@ -6,10 +6,9 @@ import base64
 import json
 import os
 import subprocess
-import time
 from typing import Any
 
-from speaking import FOLDER, answers, cancelled, deaf, line, log, progress, text, wait_for, write
+from speaking import FOLDER, answers, cancelled, deaf, line, log, progress, text, wait_for, wait_heard, write
 from working import do_late_task, do_task, do_task_of_2025
 
 __all__ = ["do_late_task", "do_task", "do_task_of_2025"]
@@ -79,9 +78,7 @@ def do_strangers(id: Any, given: dict[str, Any], token: Any) -> Any:
 def do_late(id: Any, given: dict[str, Any], token: Any) -> Any:
     """Ignores the cancellation and answers afterwards."""
     log("waiting", "late")
-    end = time.monotonic() + 30
-    while id not in cancelled and time.monotonic() < end:
-        time.sleep(0.005)
+    wait_heard(lambda: id in cancelled)
     wait_for("gate")
     log("waiting", "answered late")
     return text("too late")
@@ -167,9 +164,7 @@ def do_samples(id: Any, given: dict[str, Any], token: Any) -> Any:
     """Asks its client for something, and says what it was told."""
     params = {"messages": [], "maxTokens": 1}
     write({"id": f"from-{id}", "method": "sampling/createMessage", "params": params})
-    end = time.monotonic() + 30
-    while f"from-{id}" not in answers and time.monotonic() < end:
-        time.sleep(0.005)
+    wait_heard(lambda: f"from-{id}" in answers)
     return text("refused" if "error" in answers[f"from-{id}"] else "served")
 
 
@@ -179,9 +174,7 @@ def do_elicits(id: Any, given: dict[str, Any], token: Any) -> Any:
     schema = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}
     params = {"message": "Which colour?", "requestedSchema": schema}
     write({"id": f"from-{id}", "method": "elicitation/create", "params": params})
-    end = time.monotonic() + 30
-    while f"from-{id}" not in answers and time.monotonic() < end:
-        time.sleep(0.005)
+    wait_heard(lambda: f"from-{id}" in answers)
     said = answers[f"from-{id}"].get("result", {})
     return text(f"{said.get('action')} {said.get('content')}")
 

@@ -15,7 +15,7 @@ import threading
 from typing import Any
 
 from doing import TOOLS, added, call
-from speaking import MODERN, START, answers, cancelled, deaf, line, log, write
+from speaking import MODERN, START, answers, cancelled, deaf, heard, line, log, write
 from working import ask_task, push_tasks
 
 NEWEST = "2025-11-25"  # with a handshake
@@ -46,10 +46,14 @@ def take(message: dict[str, Any]) -> None:
     method, id, params = message.get("method"), message.get("id"), message.get("params") or {}
     info = {"name": "scripted", "version": "1"}
     if method == "notifications/cancelled":
-        cancelled.add(params.get("requestId"))
+        with heard:
+            cancelled.add(params.get("requestId"))
+            heard.notify_all()
         log("cancels", str(params.get("requestId")))
     elif method is None:
-        answers[id] = message
+        with heard:
+            answers[id] = message
+            heard.notify_all()
     elif id is None:
         return
     elif method == "server/discover" and MODERN:

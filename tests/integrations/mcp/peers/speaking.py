@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ START, FOLDER, MODERN = sys.argv[1], Path(sys.argv[2]), "modern" in sys.argv[3:]
 LOCK = threading.Lock()
 cancelled: set[Any] = set()  # requests that the client does not want any more
 answers: dict[Any, dict[str, Any]] = {}  # of the client, to what we asked it
+heard = threading.Condition()  # one of both has changed
 deaf = threading.Event()  # from now on it reads nothing more
 
 
@@ -38,10 +40,14 @@ def text(value: str) -> dict[str, Any]:
     return {**result, "resultType": "complete"} if MODERN else result
 
 
-def wait_for(name: str, seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not (FOLDER / name).exists() and time.monotonic() < end:
+def wait_for(name: str) -> None:
+    while not (FOLDER / name).exists():
         time.sleep(0.005)
+
+
+def wait_heard(condition: Callable[[], bool]) -> None:
+    with heard:
+        heard.wait_for(condition)
 
 
 def progress(token: Any, done: float, total: float | None = None, message: str = "") -> None:

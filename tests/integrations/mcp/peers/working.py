@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
-from speaking import FOLDER, MODERN, cancelled, log, progress, text, wait_for, write
+from speaking import FOLDER, MODERN, cancelled, log, progress, text, wait_for, wait_heard, write
 
 
 def task_file(id: str) -> Path:
@@ -53,9 +52,7 @@ def do_task_of_2025(id: Any, given: dict[str, Any], token: Any) -> Any:
 def do_late_task(id: Any, given: dict[str, Any], token: Any) -> Any:
     """Makes a task when the call has been cancelled."""
     log("waiting", "late task")
-    end = time.monotonic() + 30
-    while id not in cancelled and time.monotonic() < end:
-        time.sleep(0.005)
+    wait_heard(lambda: id in cancelled)
     return {"task": state(new_task(given, token))}
 
 
@@ -63,11 +60,8 @@ def state(id: str) -> dict[str, Any]:
     given = json.loads(task_file(id).read_text())
     now = "2026-01-01T00:00:00Z"
     found: dict[str, Any] = {"taskId": id, "createdAt": now, "lastUpdatedAt": now, "status": "working"}
-    found |= (
-        {"ttlMs": None, "pollIntervalMs": given.get("poll", 20)}
-        if MODERN
-        else {"ttl": None, "pollInterval": 20}
-    )
+    poll = given.get("poll", 20)
+    found |= {"ttlMs": None, "pollIntervalMs": poll} if MODERN else {"ttl": None, "pollInterval": poll}
     if (FOLDER / "cancelled" / id.encode().hex()).exists():
         return {**found, "status": "cancelled"}
     if given.get("asks"):
