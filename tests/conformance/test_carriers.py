@@ -84,7 +84,7 @@ CASES = [
         kind,
         check,
         id=f"{kind}-{check.__name__}",
-        marks=[] if kind == "memory" or check in QUICK else pytest.mark.slow,
+        marks=[] if kind == "memory" or check in QUICK else pytest.mark.servers,
     )
     for kind in KINDS
     for check in CARRIER_CHECKS
@@ -109,6 +109,5 @@ async def test_exercise_carrier_names_the_check_that_failed(monkeypatch: pytest.
         yield Mixed()
 
     monkeypatch.setattr("meantime.testing.carrier.carrier_suite.CARRIER_CHECKS", message_checks.CHECKS)
-    monkeypatch.setattr("meantime.testing.carrier.carrier_site.PATIENCE", 2.0)
     with pytest.raises(AssertionError, match="its_worker_and_no_other: the second was told"):
         await exercise_carrier(mixed)

@@ -13,6 +13,7 @@ import pytest
 from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai.messages import ModelMessage, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from tests.waiting import pause_async
 
 from meantime.app.system_clock import SystemClock
 from meantime.integrations.loops import Conversation
@@ -21,10 +22,17 @@ from meantime.ports.session import AgentSettings, Brief, Hearer, Prompt, Session
 from meantime.testing import LastingScriptedHost, ScriptedHost, exercise_session_host
 from meantime.testing.session_host import SESSION_HOST_CHECKS, Check, HostFixture
 from meantime.testing.session_host.host_fixture import ODD
+from meantime.testing.suite import patience
 
 pytestmark = pytest.mark.anyio
 SETTINGS = AgentSettings(runner="python")
 SESSION: ContextVar[str] = ContextVar("session")
+
+
+async def slowly() -> None:
+    """In steps: a machine that stands still must not end a turn while its check is about to look at it."""
+    for _ in range(50):
+        await pause_async(0.01, "the agent works")
 
 
 class Pupil(ScriptedHost):
@@ -49,7 +57,7 @@ class Pupil(ScriptedHost):
             told = [line.text for line in self.sessions[SESSION.get()] if line.role == "user"]
             return " ".join(re.findall(r"say (\w+)", " ".join(told)))
         if prompt.text.startswith("slowly"):
-            await asyncio.sleep(0.5)
+            await slowly()
         return prompt.text.rpartition(" ")[2]
 
 
@@ -88,7 +96,7 @@ async def answer(texts: list[str]) -> str:
     if last == "recall":
         return " ".join(re.findall(r"say (\w+)", " ".join(texts)))
     if last.startswith("slowly"):
-        await asyncio.sleep(0.5)
+        await slowly()
     return last.rpartition(" ")[2]
 
 
@@ -118,6 +126,7 @@ async def test_agents_in_python(check: Check, agent: Any, tmp_path: Path) -> Non
         await bench.host.close()
 
 
+@pytest.mark.breadth
 async def test_exercise_session_host_runs_every_check_on_a_fresh_host(tmp_path: Path) -> None:
     made: list[Pupil] = []
 
@@ -141,6 +150,8 @@ class Blank(Pupil):
 
 class Deaf(Pupil):
     async def prompt(self, session: str, prompt: Prompt, brief: Brief, hearer: Hearer) -> Turned:
+        if prompt.text == "wait":
+            patience.PATIENCE = 0.5  # nothing that follows is worth waiting for
         try:
             return await super().prompt(session, prompt, brief, hearer)
         except asyncio.CancelledError:  # the first is not heard; the second comes with the end of the test
@@ -159,6 +170,7 @@ class Careless(Pupil):
         return await super().prompt(session, prompt, brief, hearer)
 
 
+@pytest.mark.breadth
 @pytest.mark.parametrize(
     ("host", "check"),
     [
@@ -173,6 +185,6 @@ async def test_exercise_session_host_names_the_check_that_failed(
     host: type[Pupil], check: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted faults: the suite can fail."""
-    monkeypatch.setattr("meantime.testing.session_host.host_fixture.PATIENCE", 2.0)
+    monkeypatch.setattr(patience, "PATIENCE", patience.PATIENCE)  # Deaf changes it
     with pytest.raises(AssertionError, match=f"^{check}: "):
         await exercise_session_host(host, SETTINGS, tmp_path)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from meantime import background
+from meantime.testing.suite.patience import within
 from meantime.testing.talk import ToolCall
-from meantime.testing.talk.talk_site import within
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "frameworks.md"
 HEAD = "| framework | error of the model | error of a function | arguments of a wrong type | unknown tool |"

@@ -13,8 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any
 
+from meantime.testing.suite.patience import PATIENCE
 from meantime.testing.talk import ModelRequest, ToolCall
-from meantime.testing.talk.talk_site import PATIENCE
 
 PREFIX = "mcp__meantime__"  # Claude Code's, for a tool of a server
 NOTICE = re.compile(r"(?:^|hook additional context: )(?=<task-notification id=)", re.MULTILINE)

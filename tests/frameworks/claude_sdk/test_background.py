@@ -21,8 +21,9 @@ from meantime.integrations.claude_agent_sdk.session_transcript import (
     transcript_path,
 )
 from meantime.system.process_marks import CLAUDE
+from meantime.testing.suite.patience import until, within
 from meantime.testing.talk import TalkFixture, ToolCall
-from meantime.testing.talk.talk_site import ids_in, until, within
+from meantime.testing.talk.talk_site import ids_in
 
 from .claude_site import ClaudeSite, options_for
 from .scripted_api import ScriptedAPI
@@ -73,7 +74,7 @@ async def test_runs_of_a_killed_owner_are_ended_beside_the_event_loop_and_before
 async def crawling(fixture: TalkFixture, api: ScriptedAPI, thread: Any) -> Any:
     """A task that ends while the agent's own call goes on."""
 
-    await until(lambda: api.requests)
+    await until(lambda: api.requests, "the model is asked")
     ended = await fixture.ended(thread, "c.org")
     fixture.gates.open("b.org")
     return ended
@@ -96,7 +97,7 @@ async def test_what_ends_with_the_answer_makes_a_client_of_your_own_go_on(tmp_pa
         more = Background(thread).options(cwd=given.cwd, env=given.env, tools=[], setting_sources=[])
         async with ClaudeSDKClient(ClaudeAgentOptions(**more)) as client:
             await client.query("what is new?")
-            await until(lambda: api.requests)
+            await until(lambda: api.requests, "the model is asked")
             await fixture.ended(thread)
             answers.set()
             assert await result(client) == "3 pages"
@@ -116,7 +117,10 @@ async def test_what_a_hook_told_and_nobody_answered_keeps_its_place(tmp_path: Pa
         talking = asyncio.ensure_future(talk.say("crawl it"))
         tasks = [await crawling(fixture, api, thread)]
         where = {"HOME": str(tmp_path)}
-        await until(lambda: ends_with_notices(entries(transcript_path(talk.session, where))))
+        await until(
+            lambda: ends_with_notices(entries(transcript_path(talk.session, where))),
+            "the transcript ends with the notices",
+        )
         kill_all([run for run, mark in marked(CLAUDE) if mark.endswith(talk.session)])
         with pytest.raises(ClaudeSDKError):
             await within(talking)

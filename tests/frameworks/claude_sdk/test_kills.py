@@ -11,7 +11,7 @@ import pytest
 from meantime.integrations.agent_host.marked_processes import kill_all, marked
 from meantime.system.process import Process
 from meantime.system.process_marks import CLAUDE
-from meantime.testing.talk.talk_site import until
+from meantime.testing.suite.patience import until
 
 from .scripted_api import ScriptedAPI
 
@@ -48,12 +48,12 @@ async def test_claude_code_ends_when_its_owner_is_killed_while_the_model_is_aske
     api.steps = [None]  # it is never answered
     owner = started_owner(tmp_path, api)
     try:
-        await until(lambda: api.requests)
+        await until(lambda: api.requests, "the model is asked")
         runs = runs_of(owner.pid)
         assert len(runs) == 1
         owner.kill()
         owner.wait()
-        await until(lambda: not runs[0].is_alive)
+        await until(lambda: not runs[0].is_alive, "the process has ended")
     finally:
         owner.kill()
         owner.wait()

@@ -14,8 +14,9 @@ from say_table import check_row
 
 from meantime import Meantime
 from meantime.integrations.langchain import Background, Talk
+from meantime.testing.suite.patience import within
 from meantime.testing.talk import TALK_CHECKS, Check, TalkFixture
-from meantime.testing.talk.talk_site import ids_in, within
+from meantime.testing.talk.talk_site import ids_in
 
 from .langchain_site import ScriptedModel, langchain_site
 

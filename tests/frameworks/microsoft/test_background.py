@@ -11,8 +11,8 @@ from agent_framework import Agent, FileHistoryProvider, FileSessionStore, Messag
 from meantime import InvalidInput, Meantime
 from meantime.integrations.agent_framework import Background, Talk
 from meantime.integrations.agent_framework.history_messages import INTERRUPTED
+from meantime.testing.suite.patience import within
 from meantime.testing.talk import TalkFixture, ToolCall
-from meantime.testing.talk.talk_site import within
 
 from .scripted_client import AgentFrameworkSite, ScriptedClient
 

@@ -25,7 +25,7 @@ from . import report
 from .installed import CLAUDE, CODEX, GEMINI, GOOSE, OPENCODE, Agent, Gemini, Goose, OpenCode, needs
 from .model import Model, script
 
-pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.xdist_group("session-hosts")]
+pytestmark = [pytest.mark.agents, pytest.mark.anyio, pytest.mark.xdist_group("session-hosts")]
 SCRIPT = Script(
     say=script({"text": "{word}"}),
     recall=script({"recall": True}),
@@ -133,12 +133,6 @@ def pairs() -> list[Any]:
                 values = (*made.values, *check.values)
                 chosen.append(pytest.param(*values, id=f"{check.id}-{made.id}", marks=made.marks))
     return chosen
-
-
-@pytest.fixture(autouse=True)
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each takes its time to start."""
-    monkeypatch.setattr("meantime.testing.session_host.host_fixture.PATIENCE", 120.0)
 
 
 @pytest.mark.parametrize("made", HOSTS)

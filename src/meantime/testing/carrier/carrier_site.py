@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from meantime.ports.carrier import CarrierState, Offered, OwnerCarrier, WorkerCarrier
 
-T = TypeVar("T")
-PATIENCE = 30.0  # real seconds, only ever spent by a carrier that fails
+from ..suite.patience import PATIENCE, until
+
 AGAIN = 0.3  # seconds after which a message that had no effect is sent again
+UNDER_WAY = 0.1  # seconds after which a pull waits at its server, most likely: no check depends on that
 
 
 class CarrierSite(Protocol):
@@ -69,14 +70,14 @@ class OwnerEnd:
                 self.carrier.offer(pool, key, data)
             return bool(done())
 
-        await eventually(again, f"the offer {key} had its effect")
+        await until(again, f"the offer {key} had its effect")
 
     async def say_until(self, worker: str, data: bytes, done: Callable[[], object]) -> None:
         await repeat_until(lambda: self.carrier.to_worker(worker, data), done, "a message to the worker")
 
     async def empty(self, pool: str) -> None:
         """Waits until the queue is empty."""
-        await eventually(lambda: self.carrier.is_empty(pool), f"the queue of {pool} is empty")
+        await until(lambda: self.carrier.is_empty(pool), f"the queue of {pool} is empty")
 
 
 class WorkerEnd:
@@ -93,13 +94,18 @@ class WorkerEnd:
         self.pulled.extend(offers)
         return offers
 
+    async def begin_to_pull(self, pool: str) -> asyncio.Task[list[Offered]]:
+        pulling = asyncio.create_task(self.pull(pool, wait=4 * PATIENCE))
+        await asyncio.sleep(UNDER_WAY)
+        return pulling
+
     async def pull_one(self, pool: str) -> Offered:
         """Pulls until something comes, and takes one."""
 
         async def some() -> list[Offered]:
             return await self.pull(pool, free=1)
 
-        return (await eventually(some, f"{self.carrier.worker} pulls from {pool}"))[0]
+        return (await until(some, f"{self.carrier.worker} pulls from {pool}"))[0]
 
     @asynccontextmanager
     async def working(self, pool: str, *, acknowledges: bool = True) -> AsyncGenerator[None]:
@@ -155,22 +161,6 @@ class Ends:
         return end
 
 
-async def eventually(condition: Callable[[], Awaitable[T]], what: str) -> T:
-    """Asks until the answer is true, and returns it."""
-    over = time.monotonic() + PATIENCE
-    while not (found := await condition()):
-        assert time.monotonic() < over, f"not within {PATIENCE:g} s: {what}"
-        await asyncio.sleep(0.02)
-    return found
-
-
-async def until(condition: Callable[[], object], what: str) -> None:
-    async def ask() -> bool:
-        return bool(condition())
-
-    await eventually(ask, what)
-
-
 async def repeat_until(send: Callable[[], object], done: Callable[[], object], what: str) -> None:
     next_time = 0.0
 
@@ -181,4 +171,4 @@ async def repeat_until(send: Callable[[], object], done: Callable[[], object], w
             send()
         return bool(done())
 
-    await eventually(ask, what)
+    await until(ask, what)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from typing import Any
 
 from meantime.execution.context import WorkContext
@@ -15,7 +14,7 @@ from meantime.kernel.work import Orderable
 from meantime.ports.engine import Engine
 from meantime.ports.runner import CURRENT, Assignment, current
 
-PATIENCE = 10.0  # real seconds, only ever spent by an engine that fails
+from ..suite.patience import PATIENCE, until, until_in_thread
 
 
 class Performance:
@@ -42,8 +41,7 @@ class Performance:
 
     async def report(self) -> Report:
         """The one report; an engine that raises, hangs or leaks its stop fails here."""
-        done, _ = await asyncio.wait([self._performing], timeout=PATIENCE)
-        assert done, "the run gave no report"
+        await until(self._performing.done, "the report of the run")
         assert not self._performing.cancelled(), "the stop of the run reached its caller"
         await self._performing
         assert len(self.reports) == 1, f"{len(self.reports)} reports"
@@ -109,15 +107,10 @@ def wait_in_thread(go: threading.Event) -> bool:
 
 def look_in_thread(started: threading.Event) -> str:
     started.set()
-    over = time.monotonic() + PATIENCE
-    while not current().cancelled and time.monotonic() < over:
-        time.sleep(0.001)
+    until_in_thread(lambda: current().cancelled, "a stop")
     return "half"
 
 
 def check_in_thread(started: threading.Event) -> None:
     started.set()
-    over = time.monotonic() + PATIENCE
-    while time.monotonic() < over:
-        current().check()
-        time.sleep(0.001)
+    until_in_thread(current().check, "a stop")

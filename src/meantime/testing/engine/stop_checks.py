@@ -8,8 +8,8 @@ import threading
 from meantime.kernel.work import Call
 from meantime.ports.engine import Engine
 
+from ..suite.patience import PATIENCE
 from .performed_run import (
-    PATIENCE,
     Performance,
     check_in_thread,
     clean_up,

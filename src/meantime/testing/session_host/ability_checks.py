@@ -9,7 +9,8 @@ from typing import Any, cast
 from meantime.kernel.errors import MeantimeError
 from meantime.ports.session import KeepingHost, LastingHost
 
-from .host_fixture import NOWHERE, HostFixture, Recorder, within
+from ..suite.patience import within
+from .host_fixture import NOWHERE, HostFixture, Recorder
 
 
 async def a_session_outlives_its_host(bench: HostFixture) -> None:

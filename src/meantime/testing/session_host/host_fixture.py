@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,7 +18,8 @@ from meantime.kernel.lines import Kind, Line
 from meantime.kernel.questions import Question, Reply, allowed
 from meantime.ports.session import AgentSettings, Brief, Gate, Prompt, SessionHost, Turned
 
-PATIENCE = 30.0  # seconds that any one thing may take
+from ..suite.patience import PATIENCE, within
+
 SETTLE = 0.2  # seconds after which a turn that has begun is in its middle
 NOWHERE = "no-such-session"
 
@@ -168,12 +169,3 @@ class HostFixture:
         assert turned.error is None, f"the turn failed: {turned.error}"
         assert word in turned.text, f"{word!r} is not in {turned.text!r}"
         return turned
-
-
-async def within(work: Coroutine[Any, Any, Any], what: str) -> Any:
-    """Nothing may hang."""
-    try:
-        async with asyncio.timeout(PATIENCE):
-            return await work
-    except TimeoutError:
-        raise AssertionError(f"{what} did not come back within {PATIENCE:g} s") from None

@@ -10,7 +10,8 @@ from meantime.kernel.errors import MeantimeError
 from meantime.kernel.lines import storable
 from meantime.ports.session import Brief, Turned
 
-from .host_fixture import NOWHERE, HostFixture, Recorder, within
+from ..suite.patience import within
+from .host_fixture import NOWHERE, HostFixture, Recorder
 
 
 async def a_prompt_is_answered(bench: HostFixture) -> None:

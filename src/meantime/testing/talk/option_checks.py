@@ -8,7 +8,8 @@ from typing import Any
 from meantime.kernel.errors import InvalidInput
 from meantime.runners.background_function import background
 
-from .talk_site import TalkFixture, ToolCall, within
+from ..suite.patience import within
+from .talk_site import TalkFixture, ToolCall
 
 
 async def a_function_named_like_a_tool_of_the_thread_is_refused(fixture: TalkFixture) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from .talk_site import TalkFixture, ToolCall, first, ids_in, until, within
+from ..suite.patience import until, within
+from .talk_site import TalkFixture, ToolCall, first, ids_in
 
 
 async def a_quick_function_answers_at_once(fixture: TalkFixture) -> None:
@@ -58,7 +59,7 @@ async def what_ends_during_a_turn_is_told_with_the_next_request(fixture: TalkFix
         thread = mt.thread("t")
         gates.shut("b.org")
         talking = asyncio.ensure_future(site.talk(thread, gates.crawl, threshold=None).say("crawl both"))
-        await until(lambda: site.requests)
+        await until(lambda: site.requests, "the model is asked")
         task = await fixture.ended(thread)
         gates.open("b.org")
         assert await within(talking) == "done"
@@ -78,7 +79,7 @@ async def what_is_told_before_the_last_answer_is_answered_by_it(fixture: TalkFix
         thread = mt.thread("t")
         gates.shut("b.org")
         talking = asyncio.ensure_future(site.talk(thread, gates.crawl, threshold=None).say("crawl it"))
-        await until(lambda: site.requests)
+        await until(lambda: site.requests, "the model is asked")
         await fixture.ended(thread)
         gates.open("b.org")
         assert await within(talking) == "done"
@@ -95,7 +96,7 @@ async def what_ends_while_the_model_answers_is_left_for_the_next_turn(fixture: T
         thread = mt.thread("t")
         talk = site.talk(thread)
         talking = asyncio.ensure_future(talk.say("hello"))
-        await until(lambda: site.requests)
+        await until(lambda: site.requests, "the model is asked")
         task = await fixture.ended(thread)
         answers.set()
         assert await within(talking) == "hello to you"
@@ -113,7 +114,7 @@ async def what_the_agent_read_itself_is_not_told_again(fixture: TalkFixture) -> 
         task = await thread.start(fixture.gates.crawl.work("a.org"))
         site.script(ToolCall("wait", {"ids": [task.id], "seconds": 20}), "3 pages")
         talking = asyncio.ensure_future(site.talk(thread).say("wait for it"))
-        await until(lambda: site.requests)
+        await until(lambda: site.requests, "the model is asked")
         fixture.gates.open("a.org")
         assert await within(talking) == "3 pages"
         assert "a.org has 3 pages" in site.requests[1].results[0], site.requests[1].results[0]
@@ -172,7 +173,7 @@ async def a_turn_that_is_cancelled_loses_nothing_and_doubles_nothing(fixture: Ta
         gates.shut("b.org")
         talk = site.talk(thread, gates.crawl, threshold=None)
         talking = asyncio.ensure_future(talk.say("crawl b.org"))
-        await until(lambda: gates.entered("b.org"))
+        await until(lambda: gates.entered("b.org"), "the function has begun")
         talking.cancel()
         with suppress(asyncio.CancelledError):
             await within(talking)

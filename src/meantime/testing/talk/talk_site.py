@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -13,7 +13,7 @@ from meantime.kernel.notices import Notice
 from meantime.runners.background_function import background
 from meantime.thread import Thread
 
-PATIENCE = 30.0  # seconds that any one thing may take
+from ..suite.patience import within
 
 
 class ToolCall(NamedTuple):
@@ -126,22 +126,8 @@ class TalkFixture:
         return task
 
 
-async def within(what: Awaitable[Any]) -> Any:
-    async with asyncio.timeout(PATIENCE):
-        return await what
-
-
-async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not holds():  # noqa: ASYNC110  the framework's own, which nobody signals
-            await asyncio.sleep(0.005)
-
-
 async def first(said: AsyncIterator[Any]) -> Any:
-    async with asyncio.timeout(PATIENCE):
-        async for one in said:
-            return one
-    raise AssertionError("it was never woken")
+    return await within(anext(said), "the agent is woken")
 
 
 def ids_in(notices: Sequence[str]) -> list[str]:

@@ -7,7 +7,8 @@ from typing import Any
 
 from meantime.runners.background_function import background
 
-from .talk_site import TalkFixture, ToolCall, within
+from ..suite.patience import within
+from .talk_site import TalkFixture, ToolCall
 
 MOST = 3_000  # characters of an error that a model is told
 

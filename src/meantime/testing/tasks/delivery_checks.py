@@ -9,7 +9,8 @@ from meantime.kernel.notices import Message, Part
 from meantime.ports.store import Entry
 from meantime.ports.tasks import Tasks
 
-from .sample_work import Check, ended, refused, soon
+from ..suite.patience import within
+from .sample_work import Check, ended, refused
 
 
 async def endings_are_told_in_order_and_once(tasks: Tasks) -> None:
@@ -81,7 +82,7 @@ async def an_ending_that_was_read_counts_as_told(tasks: Tasks) -> None:
 async def an_idle_thread_is_woken(tasks: Tasks) -> None:
     waiting = asyncio.ensure_future(tasks.wait_wake("a", -1))
     await ended(tasks)
-    seen = await soon(waiting)
+    seen = await within(waiting)
     assert seen >= 0
     assert await tasks.reminder("a")
     assert not await tasks.reminder("b")

@@ -8,7 +8,8 @@ from meantime.kernel.work import Call
 from meantime.ports.store import Query
 from meantime.ports.tasks import Options, Tasks
 
-from .sample_work import Check, Gate, ended, refused, soon, throw
+from ..suite.patience import within
+from .sample_work import Check, Gate, ended, refused, throw
 
 
 async def a_unique_prefix_is_enough(tasks: Tasks) -> None:
@@ -53,12 +54,12 @@ async def a_wait_ends_with_any_with_all_and_with_its_time(tasks: Tasks) -> None:
     gate = Gate()
     slow = await tasks.start("a", gate.order(), Options())
     quick = await ended(tasks)
-    found = await soon(tasks.wait([slow.id, quick.id], "a", until="any"))
+    found = await within(tasks.wait([slow.id, quick.id], "a", until="any"))
     assert [task.ended for task in found] == [False, True]
-    found = await soon(tasks.wait([slow.id], "a", timeout=0.01))
+    found = await within(tasks.wait([slow.id], "a", timeout=0.01))
     assert not found[0].ended
     gate.open()
-    assert all(task.ended for task in await soon(tasks.wait([slow.id, quick.id], "a")))
+    assert all(task.ended for task in await within(tasks.wait([slow.id, quick.id], "a")))
 
 
 async def a_result_that_is_not_there_says_why(tasks: Tasks) -> None:
@@ -67,7 +68,7 @@ async def a_result_that_is_not_there_says_why(tasks: Tasks) -> None:
     await refused(StillRunning, tasks.result(task.id, "a"))
     gate.open()
     failed = await tasks.start("a", Call(throw, "broken").order(), Options())
-    await soon(tasks.wait([failed.id], "a"))
+    await within(tasks.wait([failed.id], "a"))
     problem = await refused(TaskFailed, tasks.result(failed.id, "a"))
     assert problem.task.id == failed.id
     assert "broken" in str(problem)
@@ -76,7 +77,7 @@ async def a_result_that_is_not_there_says_why(tasks: Tasks) -> None:
 async def events_are_in_order_and_can_be_waited_for(tasks: Tasks) -> None:
     before = await tasks.last_event()
     task = await ended(tasks)
-    await soon(tasks.wait_events(before))
+    await within(tasks.wait_events(before))
     found = [event for event in await tasks.events(before, 100) if event.task_id == task.id]
     assert [event.seq for event in found] == sorted({event.seq for event in found})
     assert (found[0].kind, found[-1].status) == ("submitted", Status.COMPLETED)

@@ -13,10 +13,10 @@ from meantime.ports.runner import current
 from meantime.ports.tasks import Options, Tasks
 from meantime.runners.shell.shell_work import Shell
 
+from ..suite.patience import within
+
 Check: TypeAlias = Callable[[Tasks], Awaitable[None]]
-T = TypeVar("T")
 E = TypeVar("E", bound=MeantimeError)
-PATIENCE = 20.0  # real seconds, only ever spent by an implementation that fails
 
 
 class Gate:
@@ -56,18 +56,13 @@ def throw(text: str) -> None:
     raise ValueError(text)
 
 
-async def soon(waiting: Awaitable[T]) -> T:
-    """Waits for something that must come by itself; an implementation that hangs fails here."""
-    return await asyncio.wait_for(waiting, PATIENCE)
-
-
 async def start(tasks: Tasks, value: Any = 5, thread: str = "a", **options: Any) -> Task:
     return await tasks.start(thread, Call(give, value).order(), Options(**options))
 
 
 async def ended(tasks: Tasks, value: Any = 5, thread: str = "a", **options: Any) -> Task:
     task = await start(tasks, value, thread, **options)
-    (task,) = await soon(tasks.wait([task.id], thread))
+    (task,) = await within(tasks.wait([task.id], thread))
     return task
 
 
@@ -79,7 +74,7 @@ async def command(tasks: Tasks, line: str, thread: str = "a", **options: Any) ->
 async def refused(kind: type[E], asking: Awaitable[object]) -> E:
     """The error that this must raise, exactly of this class."""
     try:
-        came: object = await soon(asking)
+        came: object = await within(asking)
     except Exception as problem:
         came = problem
     if type(came) is kind:

@@ -11,24 +11,25 @@ from meantime.kernel.model import Completed, Failed, InlineLimits
 from meantime.kernel.work import Call
 from meantime.ports.tasks import Options, Tasks
 
-from .sample_work import Check, Gate, ended, refused, soon, start, throw
+from ..suite.patience import within
+from .sample_work import Check, Gate, ended, refused, start, throw
 
 
 async def a_started_task_is_there(tasks: Tasks) -> None:
     gate = Gate()
     task = await tasks.start("a", gate.order(), Options(description="Count", meta={"k": [1, None]}))
-    await soon(gate.started.wait())
+    await within(gate.started.wait())
     found = await tasks.get(task.id, "a")
     assert (found.status, found.title, found.meta) == (Status.RUNNING, "Count", {"k": [1, None]})
     gate.open()
-    (found,) = await soon(tasks.wait([task.id], "a"))
+    (found,) = await within(tasks.wait([task.id], "a"))
     assert isinstance(found.outcome, Completed), found.outcome
     assert found.outcome.result == "done"
 
 
 async def an_exception_is_a_failure(tasks: Tasks) -> None:
     task = await tasks.start("a", Call(throw, "no such file").order(), Options())
-    (task,) = await soon(tasks.wait([task.id], "a"))
+    (task,) = await within(tasks.wait([task.id], "a"))
     assert isinstance(task.outcome, Failed), task.outcome
     assert task.outcome.code == "ValueError"
     assert "no such file" in task.outcome.message
@@ -76,7 +77,7 @@ async def over_the_limit_is_queued_and_then_runs(tasks: Tasks) -> None:
     first, second = await start(tasks), await start(tasks)
     assert [await tasks.position(task.id, "a") for task in (first, second)] == [1, 2]
     gate.open()
-    found = await soon(tasks.wait([first.id, second.id], "a"))
+    found = await within(tasks.wait([first.id, second.id], "a"))
     assert [task.status for task in found] == [Status.COMPLETED] * 2
 
 
