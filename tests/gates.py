@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import time
 from pathlib import Path
+from typing import TextIO
 
-PATIENCE = 60.0  # seconds: the machine may be busy
+from tests.waiting import LIMIT, until
 
 
 class Gate:
@@ -26,19 +25,17 @@ class Gate:
         open_gate(self.path)
 
 
-def open_gate(path: Path, text: str = "\n", patience: float = PATIENCE) -> None:
+def open_gate(path: Path, text: str = "\n", limit: float = LIMIT) -> None:
     """Lets a command go on, as soon as it reads here; AssertionError where it does not come.
 
     A plain open() for writing waits for ever where nobody reads, as when the command was never started.
     """
-    until = time.monotonic() + patience
-    while True:
-        with contextlib.suppress(OSError):  # ENXIO: nobody reads yet
-            file = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
-            break
-        assert time.monotonic() < until, f"nobody has waited at {path} for {patience} seconds"
-        time.sleep(0.01)
+    with until(lambda: _entered(path), f"a command waits at {path}", limit=limit) as gate:
+        gate.write(text)
+
+
+def _entered(path: Path) -> TextIO | None:
     try:
-        os.write(file, text.encode())
-    finally:
-        os.close(file)
+        return os.fdopen(os.open(path, os.O_WRONLY | os.O_NONBLOCK), "w")
+    except OSError:  # ENXIO: nobody reads yet
+        return None
