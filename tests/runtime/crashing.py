@@ -11,6 +11,7 @@ import time
 from typing import Any, NoReturn
 
 import chores
+from tests.waiting import until_async
 
 from meantime import Agent, Call, Handle, Limits, Meantime, Settings
 from meantime.runtime.runtime import Runtime
@@ -34,8 +35,9 @@ async def working(mt: Meantime, ledger: str) -> NoReturn:
     running = await thread.start(Call(chores.forever), description="index", timeout=60)
     witness = f"{ledger}.witness"
     again = await thread.start(Call(chores.once_or_twice, witness), retry="idempotent")
-    while not os.path.exists(witness) or not os.path.getsize(witness):  # noqa: ASYNC110
-        await asyncio.sleep(0.001)
+    await until_async(
+        lambda: os.path.exists(witness) and os.path.getsize(witness), "it runs for the first time"
+    )
     queued = await thread.start(Call(chores.add, 2, second=3))
     unfindable = await thread.start(Call(lambda: "gone"))
     unreadable: list[Any] = [{1, 2}, object()]
@@ -61,13 +63,14 @@ async def stubborn() -> None:
 async def agent(mt: Meantime, ledger: str) -> NoReturn:
     """While an agent works in a session that outlives us."""
     handle = await mt.thread("conv-1").start(Agent("held", "one"))
-    session = None
     assert isinstance(mt._runtime, Runtime)
-    while session is None:  # until the ledger itself knows it
-        await asyncio.sleep(0.001)
-        stored = await mt._runtime.store.load(handle.id)
-        session = stored.session if stored else None
-    die(agent=handle, session=session)
+    store = mt._runtime.store
+
+    async def session() -> str | None:
+        stored = await store.load(handle.id)
+        return stored.session if stored else None
+
+    die(agent=handle, session=str(await until_async(session, "the ledger knows the session")))
 
 
 async def leased(mt: Meantime, ledger: str) -> NoReturn:
@@ -111,8 +114,9 @@ async def reminding(mt: Meantime, ledger: str) -> NoReturn:
 async def reminded(mt: Meantime, ledger: str) -> NoReturn:
     """When some of the reminders that were due have come, and not all."""
     assert isinstance(mt._runtime, Runtime)
-    before = mt._runtime.waking.unread("conv-1")
-    while mt._runtime.waking.unread("conv-1") < before + 300:  # noqa: ASYNC110
+    waking = mt._runtime.waking
+    before = waking.unread("conv-1")
+    while waking.unread("conv-1") < before + 300:  # noqa: ASYNC110  in a pause all would come
         await asyncio.sleep(0)
     die(left=str(mt._runtime.reminding.pending))
 

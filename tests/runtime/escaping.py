@@ -12,6 +12,7 @@ from typing import Any
 from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from tests.waiting import LIMIT
 
 from meantime import Agent, Call, Failed, Meantime, Shell, Task, background
 from meantime.blocking import Meantime as Blocking
@@ -32,7 +33,7 @@ def escape(way: str) -> str:
 
 
 async def later(way: str) -> str:
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0)
     return escape(way)
 
 
@@ -158,12 +159,12 @@ async def embedded(ledger: str) -> dict[str, list[str]]:
         thread = mt.thread("a")
         await mt.set_limits(per_thread=-1)
         beside = await thread.start(Shell("sleep 0.2; echo fine"))
-        handles = {name: await thread.start(work, timeout=60) for name, work in works().items()}
+        handles = {name: await thread.start(work) for name, work in works().items()}
         tasks = {name: await handle.wait() for name, handle in handles.items()}
         assert await beside.result() == "fine\n"
         mt.attach("told", host := Host())
         await mt.thread("told").start(Shell("true"))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(LIMIT):
             await host.told.wait()
         return {name: said_of(task) for name, task in tasks.items()}
 
@@ -173,7 +174,7 @@ def blocking(ledger: str) -> dict[str, list[str]]:
         thread = mt.thread("a")
         mt.set_limits(per_thread=-1)
         beside = thread.start(Shell("sleep 0.2; echo fine"))
-        handles = {name: thread.start(work, timeout=60) for name, work in works().items()}
+        handles = {name: thread.start(work) for name, work in works().items()}
         tasks = {name: handle.wait() for name, handle in handles.items()}
         assert beside.result() == "fine\n"
         return {name: said_of(task) for name, task in tasks.items()}

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from tests.waiting import until_async
 
 from meantime import Agent, Call, Meantime, Settings, Shell
 from meantime.kernel.change import Disposition, Facts, ending
@@ -25,7 +26,6 @@ from meantime.testing.scripted_host import ScriptedHost
 from runtimes import runtime_of
 
 pytestmark = pytest.mark.anyio
-PATIENCE = 20.0
 OUTCOMES: dict[Status, Outcome] = {
     Status.COMPLETED: Completed("done"),
     Status.FAILED: Failed("it broke"),
@@ -92,7 +92,7 @@ async def made(runtime: Runtime, kind: str, status: Status, thread: str) -> str:
     id = task.id
     if status is Status.QUEUED:
         return id
-    await begun(runtime, kind, id)
+    await until_async(lambda: has_begun(runtime, kind, id), f"the {kind} has begun")
     if status is Status.WAITING:
         question = Question(id="q", text="Go on?")
         await runtime.record.insist(id, Move.ASK, Facts(question=question, run=fence_of(task.run)))
@@ -105,20 +105,12 @@ async def made(runtime: Runtime, kind: str, status: Status, thread: str) -> str:
     return id
 
 
-async def begun(runtime: Runtime, kind: str, id: str) -> None:
+async def has_begun(runtime: Runtime, kind: str, id: str) -> bool:
     """Its agent has a session, its command can be written to."""
-    for _ in range(int(PATIENCE / 0.005)):
-        if kind == "agent" and runtime.record.live[id].session is not None:
-            return
-        if kind == "shell" and await _can_write(runtime, id):
-            return
-        if kind in ("call", "custom"):
-            return
-        await asyncio.sleep(0.005)
-    raise TimeoutError(f"The {kind} did not begin.")
-
-
-async def _can_write(runtime: Runtime, id: str) -> bool:
+    if kind == "agent":
+        return runtime.record.live[id].session is not None
+    if kind != "shell":
+        return True
     try:
         await runtime.send(id, None, "\n")
     except MeantimeError:
@@ -192,7 +184,7 @@ async def test_a_parked_notice_can_be_unparked_and_then_no_more(runtime: Runtime
 
 @pytest.mark.embedded
 async def test_a_command_without_an_open_stdin_takes_no_input(runtime: Runtime):
-    task = await runtime.start("conv-1", Shell(["sleep", "60"]).order(), Options())
+    task = await runtime.start("conv-1", Shell(["sleep", "600"]).order(), Options())
     (send,) = [one for one in (await runtime.details(task.id, None)).actions if one.name == "send"]
     assert not send.legal
     assert "open_stdin" in send.reason

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until
 
 from meantime import (
     Agent,
@@ -91,7 +92,7 @@ async def test_bad_options_are_refused_before_anything_is_recorded(mt, options):
     thread = mt.thread("conv-1")
     if "on_limit" in options:  # asked only when the thread is full
         await mt.set_limits(per_thread=1)
-        await thread.start(Call(asyncio.sleep, 60))
+        await thread.start(Call(asyncio.Event().wait))
     before = len(await mt.list())
     with pytest.raises(InvalidInput):
         await thread.start(Call(noop), **options)
@@ -195,8 +196,7 @@ async def test_a_huge_partial_output_is_spilled_like_a_result(mt):
 
     def work():
         going.set()
-        while not current().cancelled:
-            threading.Event().wait(0.001)
+        until(lambda: current().cancelled, "it is to stop")
         return "half " * 20_000
 
     thread = mt.thread("conv-1")
@@ -243,7 +243,7 @@ KINDS = [
 @pytest.mark.parametrize("make", [raiser, async_raiser], ids=["sync", "async"])
 @pytest.mark.parametrize("kind", KINDS)
 async def test_whatever_a_function_raises_its_task_fails(mt, make, kind):
-    task = await (await mt.thread("conv-1").start(Call(make(kind)))).wait(timeout=10)
+    task = await (await mt.thread("conv-1").start(Call(make(kind)))).wait(timeout=LIMIT)
     assert isinstance(task.outcome, Failed)
     assert "out" in task.outcome.message or kind.__name__ in task.outcome.message
     assert (await mt.stats())["slots.running"] == 0
@@ -253,7 +253,7 @@ async def test_a_function_that_cancels_itself_has_failed_not_been_cancelled(mt):
     async def work():
         raise asyncio.CancelledError
 
-    task = await (await mt.thread("conv-1").start(Call(work))).wait(timeout=10)
+    task = await (await mt.thread("conv-1").start(Call(work))).wait(timeout=LIMIT)
     assert isinstance(task.outcome, Failed)
     assert task.outcome.code == "cancelled_itself"
 
@@ -266,7 +266,7 @@ async def test_an_error_that_cannot_be_printed_is_still_an_ending(mt):
     async def work():
         raise Mute
 
-    task = await (await mt.thread("conv-1").start(Call(work))).wait(timeout=10)
+    task = await (await mt.thread("conv-1").start(Call(work))).wait(timeout=LIMIT)
     assert isinstance(task.outcome, Failed)
     assert task.outcome.code == "Mute"
 
@@ -314,7 +314,7 @@ async def test_a_sync_function_that_never_looks_is_left_behind(tmp_path):
         handle = await mt.thread("conv-1").start(Call(ended.wait))
         await handle.cancel()
         await clock.advance(60)
-        task = await handle.wait(timeout=60)
+        task = await handle.wait()
         assert isinstance(task.outcome, Cancelled)
         assert task.outcome.abandoned
     ended.set()
@@ -349,7 +349,7 @@ async def test_progress_takes_anything_and_refuses_what_makes_no_sense(mt):
                 seen.append(str(problem))
         return "ok"
 
-    task = await (await mt.thread("conv-1").start(Call(work))).wait(timeout=10)
+    task = await (await mt.thread("conv-1").start(Call(work))).wait(timeout=LIMIT)
     assert isinstance(task.outcome, Completed), task.outcome
     assert task.progress is not None
     assert task.progress.percent == 100

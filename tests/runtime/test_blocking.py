@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Call, Closed, InvalidInput, LedgerBusy, TaskFailed, current
 from meantime import thread as async_thread
@@ -162,7 +163,7 @@ def test_inside_its_own_loop_it_refuses(mt: Meantime):
 
     for work in (confused, closes):
         with pytest.raises(TaskFailed) as raised:
-            mt.thread("conv-1").start(Call(work)).result(timeout=10)
+            mt.thread("conv-1").start(Call(work)).result(timeout=LIMIT)
         assert "would wait for itself for ever" in failed(raised.value.task).message
 
 
@@ -175,7 +176,7 @@ def test_sync_work_may_hand_off_children(mt: Meantime):
         return child.id
 
     handle = mt.thread("conv-1").start(Call(parent))
-    child = mt.get(handle.result(timeout=10))
+    child = mt.get(handle.result(timeout=LIMIT))
 
     assert (child.parent, child.depth) == (handle.id, 1)
 
@@ -198,7 +199,7 @@ def test_closing_lets_go_whoever_waits(ledger: str):
         for _ in ears:
             waiting.acquire()
         mt.close()
-        assert [ear.result(timeout=10) for ear in ears] == ["let go", "let go"]
+        assert [ear.result(timeout=LIMIT) for ear in ears] == ["let go", "let go"]
 
 
 def test_closing_twice_and_from_two_threads_is_harmless(ledger: str):
@@ -207,7 +208,7 @@ def test_closing_twice_and_from_two_threads_is_harmless(ledger: str):
     mt.thread("conv-1").start(Call(asyncio.Event().wait))
     with ThreadPoolExecutor(4) as pool:
         for done in [pool.submit(mt.close) for _ in range(4)]:
-            done.result(timeout=10)
+            done.result(timeout=LIMIT)
     mt.close()
 
     assert portals() == before
@@ -261,5 +262,7 @@ code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 mt.close()
 sys.exit(code)
 """
-    run = subprocess.run([sys.executable, "-c", program, str(tmp_path / "work.db")], timeout=60, check=False)
+    run = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "work.db")], timeout=LIMIT, check=False
+    )
     assert run.returncode == 7

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import pytest
+from tests.waiting import LIMIT, until, until_async
 
 from meantime import Agent, Call, Meantime, Settings, Shell, StdioServer, Task, Thread, Tool, current
 from meantime.dialects import names
@@ -54,8 +53,7 @@ def stopping(size: int) -> str:
     """A sync function that hands in what it has when it is asked to stop."""
     context = current()
     context.progress(1)
-    while not context.cancelled:
-        time.sleep(0.005)
+    until(lambda: context.cancelled, "it is to stop")
     return "x" * size
 
 
@@ -107,19 +105,19 @@ async def ended(thread: Thread, size: int) -> list[Ended]:
         "agent with more to say than its result": Agent("helper", f"say {size}"),
     }
     handles = {name: await thread.start(work, description=name) for name, work in works.items()}
-    await until_it_runs(handles["function that is stopped"])
-    await handles["function that is stopped"].cancel()
-    tasks = await thread.wait(*handles.values(), timeout=60)
+    stopped = handles["function that is stopped"]
+
+    async def runs() -> bool:
+        return (await stopped.get()).progress is not None
+
+    await until_async(runs, "the function runs")
+    await stopped.cancel()
+    tasks = await thread.wait(*handles.values(), timeout=LIMIT)
     assert all(task.ended for task in tasks)
     return [Ended(task, "x" * size) for task in tasks]
 
 
-async def until_it_runs(handle: Any) -> None:
-    async with asyncio.timeout(30):
-        while (await handle.get()).progress is None:  # noqa: ASYNC110  no event says it
-            await asyncio.sleep(0.005)
-
-
+@pytest.mark.breadth
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
 async def test_nothing_is_over_its_limit_and_the_whole_is_in_a_file(mt: Meantime, thread: Thread, size: int):
     known = {one.task.id: one for one in await ended(thread, size)}

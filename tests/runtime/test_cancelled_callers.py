@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Call, LedgerError, Meantime, Thread
 from runtimes import runtime_of
@@ -64,7 +65,7 @@ async def test_opening_a_turn(mt: Meantime, thread: Thread) -> None:
         opening = asyncio.ensure_future(thread.turn().__aenter__())
         await slow.reached.wait()
         await cancel(opening)
-    await asyncio.wait_for(anext(thread.wakeups()), 10)
+    await asyncio.wait_for(anext(thread.wakeups()), LIMIT)
     assert await told(thread) == [id]
 
 
@@ -94,7 +95,7 @@ async def test_a_turn_left_while_its_lease_is_being_written(mt: Meantime, thread
         await asyncio.sleep(0)
         slow.go.set()
         await leaving
-    await asyncio.wait_for(anext(thread.wakeups()), 10)
+    await asyncio.wait_for(anext(thread.wakeups()), LIMIT)
     assert await told(thread) == [id]
 
 
@@ -105,7 +106,7 @@ async def test_a_turn_that_is_cancelled_while_it_looks_is_not_left_open(mt: Mean
         await slow.reached.wait()
         await cancel(opening)
     id = await ended(thread)
-    await asyncio.wait_for(anext(thread.wakeups()), 10)  # which a busy thread is not given
+    await asyncio.wait_for(anext(thread.wakeups()), LIMIT)  # which a busy thread is not given
     assert await told(thread) == [id]
 
 
@@ -152,7 +153,7 @@ async def test_leaving_a_turn(mt: Meantime, thread: Thread) -> None:
         leaving = asyncio.ensure_future(turn.__aexit__(None, None, None))
         await slow.reached.wait()
         await cancel(leaving)
-    await asyncio.wait_for(anext(thread.wakeups()), 10)
+    await asyncio.wait_for(anext(thread.wakeups()), LIMIT)
     assert await told(thread) == [id]
 
 
@@ -231,7 +232,7 @@ async def test_a_disk_that_fails_while_a_turn_is_left_keeps_nothing_back(
     assert await told(thread) == []
     waking = asyncio.ensure_future(anext(thread.wakeups()))
     await clock.advance_to_alarm(5)  # the reconciler's
-    await asyncio.wait_for(waking, 10)
+    await asyncio.wait_for(waking, LIMIT)
     assert await told(thread) == [id]
 
 
@@ -239,7 +240,7 @@ async def test_everybody_who_waits_is_let_go_by_close() -> None:
     mt = await Meantime.open(":memory:")
     await mt.set_limits(per_thread=1)
     thread = mt.thread("conv-1")
-    await thread.start(Call(asyncio.sleep, 600))
+    await thread.start(Call(asyncio.Event().wait))
     queued = await thread.start(Call(quick))
     events = mt.events(after=10**9)
     waits = [
@@ -249,6 +250,6 @@ async def test_everybody_who_waits_is_let_go_by_close() -> None:
     ]
     await asyncio.sleep(0)
     await mt.close()
-    done, pending = await asyncio.wait(waits, timeout=10)
+    done, pending = await asyncio.wait(waits, timeout=LIMIT)
     assert not pending
     assert all(one.exception() is not None for one in done)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until, until_async
 
-from jobs import Deaf, Job, eventually, finished, start, take_turn
+from jobs import Deaf, Job, finished, start, take_turn
 from meantime import (
     Agent,
     Call,
@@ -78,11 +78,11 @@ async def test_a_thread_that_will_not_stop_is_left_behind(thread: Thread, clock:
 
     def stuck() -> str:
         started.set()
-        go.wait(10)
+        go.wait(LIMIT)
         return "late"
 
     handle = await thread.start(Call(stuck))
-    await asyncio.to_thread(started.wait, 10)
+    await asyncio.to_thread(started.wait, LIMIT)
     await handle.cancel()
     await clock.advance(10)
     ended = await handle.wait()
@@ -92,7 +92,7 @@ async def test_a_thread_that_will_not_stop_is_left_behind(thread: Thread, clock:
     async def is_kept() -> bool:
         return (await handle.get()).late_result == "late"
 
-    await eventually(is_kept)
+    await until_async(is_kept, "the late result is kept")
 
 
 @pytest.mark.behaviour("L6")
@@ -105,8 +105,7 @@ async def test_every_runner_can_be_stopped(
 
     def looks() -> str:
         started.set()
-        while not current().cancelled:
-            time.sleep(0.001)
+        until(lambda: current().cancelled, "it is to stop")
         return "half"
 
     agents.hold()

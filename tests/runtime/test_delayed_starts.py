@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import (
     Agent,
@@ -39,7 +40,7 @@ def delayed_double(number: int) -> int:
 
 @background
 async def delayed_nap() -> None:
-    await asyncio.sleep(3_600)
+    await asyncio.Event().wait()
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -112,7 +113,7 @@ async def test_a_restart_keeps_it(tmp_path: Path, missed: bool) -> None:
         if not missed:
             assert (await thread.get(handle.id)).status == "queued"
             await later.advance(30.0)
-        (task,) = await thread.wait(handle.id, timeout=20)
+        (task,) = await thread.wait(handle.id)
         assert task.status == "completed"
         assert (await thread.output(handle.id)).text.strip() == "hello"
 
@@ -163,7 +164,7 @@ async def test_an_agent_that_is_gone_then_is_told_as_its_ending(tmp_path: Path) 
         thread = mt.thread("a")
         assert (await thread.get(handle.id)).status == "queued"
         await clock.advance(60.0)
-        (task,) = await thread.wait(handle.id, timeout=20)
+        (task,) = await thread.wait(handle.id)
         assert task.status == "failed"
         async with thread.turn() as turn:
             assert "could not be started when it was due" in turn.notices[0].text
@@ -185,6 +186,7 @@ async def test_a_sleep_of_the_machine_and_a_jump_of_its_clock_are_noticed(
     assert (await thread.get(unmoved)).status == "queued"
 
 
+@pytest.mark.breadth
 async def test_many_that_are_due_together_all_run_once(ledger: str, clock: FakeClock) -> None:
     """Others have their turn in between: in one turn of the loop a few begin."""
     many = 300
@@ -195,7 +197,7 @@ async def test_many_that_are_due_together_all_run_once(ledger: str, clock: FakeC
         clock.sleep(2.0)
         delayed.look_at_clocks()
         left, most = len(delayed), 0
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(LIMIT):
             while len(delayed):
                 await asyncio.sleep(0)
                 left, most = len(delayed), max(most, left - len(delayed))
@@ -234,7 +236,7 @@ async def test_a_copy_starts_what_may_run_twice_when_it_is_due(tmp_path: Path) -
         await clock.advance(59.0)
         assert (await thread.get(handle.id)).status == "queued"
         await clock.advance(1.0)
-        (task,) = await thread.wait(handle.id, timeout=20)
+        (task,) = await thread.wait(handle.id)
         assert (task.status, task.run.started_at) == ("completed", clock.now())
 
 
@@ -266,7 +268,7 @@ async def test_a_cancel_while_another_of_its_group_is_refused_takes_no_slot(
         await refused.wait()
         assert (await thread.get(cancelled)).status == "cancelled"
         await thread.cancel(busy)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(LIMIT):
             assert await (await thread.start(Call(delayed_double, 3))).result() == 6
 
 
@@ -284,7 +286,7 @@ async def test_a_mistake_of_a_runner_ends_that_one_task(
 
     monkeypatch.setattr(runner, "can_run", can_run)
     await clock.advance(60.0)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(LIMIT):
         assert await second.result() == 4
         await first.wait()
     async with thread.turn() as turn:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Call, InvalidInput, Meantime, MeantimeError, Shell, Thread
 from meantime.kernel.argument_checks import MOST_GIVEN, SHOWN, check_all, check_path, shown
@@ -119,14 +120,14 @@ async def test_a_lone_surrogate_in_this_process_s_environment_does_not_stop_a_co
     monkeypatch.setenv("MEANTIME_TEST_ODD", "\udcff")
     async with Meantime.open(tmp_path / "work.db") as mt:
         handle = await mt.thread("conv-1").start(Shell('printf "%s" "$MEANTIME_TEST_ODD" | wc -c'))
-        assert str(await handle.result(20)).strip() == "1"
+        assert str(await handle.result(LIMIT)).strip() == "1"
 
 
 async def test_a_kind_of_text_is_taken_as_its_text(mt: Meantime):
     thread = mt.thread(Word.RUNNING)
     assert type(thread.id) is str
     handle = await thread.start(Call(int, "7"), id=Odd("odd"))
-    assert await handle.result(20) == 7
+    assert await handle.result(LIMIT) == 7
     assert (await thread.get(Odd("odd"))).id == "odd"
     assert await thread.list(Word.RUNNING) == []
 
@@ -134,13 +135,13 @@ async def test_a_kind_of_text_is_taken_as_its_text(mt: Meantime):
 async def test_another_event_loop_is_refused(mt: Meantime):
     thread = mt.thread("conv-1")
     handle = await thread.start(Call(int, "7"))
-    await handle.wait(20)
+    await handle.wait(LIMIT)
     async with thread.turn() as turn:
         for verb in (turn.ack, turn.boundary, turn.renew, turn.close, handle.get, thread.list, mt.close):
             with pytest.raises(InvalidInput, match="another event loop"):
                 await asyncio.to_thread(lambda verb=verb: asyncio.run(verb()))
         await turn.ack()
-    assert await handle.result(20) == 7
+    assert await handle.result(LIMIT) == 7
 
 
 def test_a_value_is_shown_short_and_printable_whatever_it_is():

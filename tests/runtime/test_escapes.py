@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from escaping import WAYS, escape, works
+from tests.waiting import LIMIT, until
 
 from meantime import Call, InvalidInput, Meantime, TaskFailed, Thread
 from meantime.execution.containment import Escape, contained, run_on, words
@@ -19,17 +20,15 @@ from meantime.integrations.python_agent import found
 from meantime.runners.function import find
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 60.0  # seconds: the machine may be busy
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.breadth
 @pytest.mark.in_process("a program of its own opens the ledger")
-@pytest.mark.parametrize("how", ["async", pytest.param("blocking", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("how", ["async", pytest.param("blocking", marks=pytest.mark.breadth)])
 def test_whatever_work_raises_the_program_goes_on(tmp_path: Path, how: str):
     program = [sys.executable, "-m", "tests.runtime.escaping", str(tmp_path / "work.db"), how]
-    done = subprocess.run(
-        program, cwd=ROOT, capture_output=True, text=True, timeout=2 * PATIENCE, check=False
-    )
+    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, timeout=2 * LIMIT, check=False)
     assert done.returncode == 0, done.stderr[-2_000:]
     ended = json.loads(done.stdout)
     assert {name: status for name, (status, _) in ended.items()} == dict.fromkeys(works(), "failed")
@@ -78,7 +77,7 @@ async def test_the_loop_is_given_back_as_it_was():
         with contained():
             pass
         made = asyncio.ensure_future(asyncio.sleep(0, "done"))
-        cancelled = asyncio.ensure_future(asyncio.sleep(60))
+        cancelled = asyncio.ensure_future(asyncio.Event().wait())
         cancelled.cancel()
     assert loop.get_task_factory() is before
     assert await made == "done"
@@ -139,11 +138,11 @@ from meantime import Agent, Call, Meantime
 
 async def busy(*given):
     print("busy", flush=True)
-    time.sleep(60)  # on the loop: an interrupt comes in here
+    time.sleep(600)  # on the loop: an interrupt comes in here
 
 async def idle(*given):
     print("idle", flush=True)
-    await asyncio.sleep(60)
+    await asyncio.Event().wait()
 
 work = {"busy": busy, "idle": idle}[sys.argv[1]]
 
@@ -160,14 +159,15 @@ else:
 """
 
 
+@pytest.mark.breadth
 @pytest.mark.parametrize(
     ("work", "how", "kind"),
     [
         ("idle", "run", "agent"),
         ("busy", "loop", "agent"),
-        pytest.param("idle", "run", "function", marks=pytest.mark.slow),
-        pytest.param("busy", "run", "agent", marks=pytest.mark.slow),
-        pytest.param("busy", "loop", "function", marks=pytest.mark.slow),
+        pytest.param("idle", "run", "function", marks=pytest.mark.breadth),
+        pytest.param("busy", "run", "agent", marks=pytest.mark.breadth),
+        pytest.param("busy", "loop", "function", marks=pytest.mark.breadth),
     ],
 )
 @pytest.mark.in_process("a program of its own opens the ledger")
@@ -180,9 +180,9 @@ def test_a_real_interrupt_stops_the_program(tmp_path: Path, work: str, how: str,
         assert running.stdout.readline() == f"{work}\n"
         os.kill(running.pid, signal.SIGINT)
         if (work, how) == ("busy", "run"):  # asyncio asks its main task first
-            _wait_until_taken(running.pid)
+            until(lambda: not _has_waiting_interrupt(running.pid), "the first interrupt was taken")
             os.kill(running.pid, signal.SIGINT)
-        out, err = running.communicate(timeout=PATIENCE)
+        out, err = running.communicate(timeout=LIMIT)
     assert running.returncode == -signal.SIGINT, err
     assert "KeyboardInterrupt" in err
     assert out == ""
@@ -199,14 +199,13 @@ def _heed() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _wait_until_taken(pid: int) -> None:
+def _has_waiting_interrupt(pid: int) -> bool:
     """Two signals that wait are one."""
-    while any(
+    return any(
         int(line.split()[1], 16) & 1 << signal.SIGINT - 1
         for line in Path(f"/proc/{pid}/status").read_text().splitlines()
         if line.startswith(("SigPnd", "ShdPnd"))
-    ):
-        pass
+    )
 
 
 async def test_an_interrupt_is_told_from_one_that_work_raises():
@@ -224,6 +223,6 @@ async def test_an_interrupt_is_told_from_one_that_work_raises():
 async def test_nothing_of_a_run_is_left_when_its_loop_is_ours(mt: Meantime):
     """The slot is free again, whatever was raised."""
     for way in WAYS:
-        task = await (await mt.thread("a").start(Call(escape, way))).wait(timeout=10)
+        task = await (await mt.thread("a").start(Call(escape, way))).wait(timeout=LIMIT)
         assert task.status == "failed"
     assert (await mt.stats())["slots.running"] == 0

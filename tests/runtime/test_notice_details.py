@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.waiting import until_async
 
-from jobs import Deaf, eventually, finished, messages, start, take_turn
+from jobs import Deaf, finished, messages, start, take_turn
 from meantime import (
     Call,
     Cancelled,
@@ -211,7 +212,7 @@ async def test_late_output_is_never_shown_as_success(mt: Meantime, thread: Threa
     async def is_kept() -> bool:
         return (await handle.get()).late_result == "precious"
 
-    await eventually(is_kept)
+    await until_async(is_kept, "the late result is kept")
     task = await handle.get()
     assert (task.status, task.outcome) == (Status.CANCELLED, Cancelled("agent", abandoned=True))
     assert not isinstance(task.outcome, Completed)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.waiting import until_async
 
-from jobs import Job, eventually, start, take_turn
+from jobs import Job, start, take_turn
 from meantime import (
     Agent,
     Call,
@@ -49,7 +50,7 @@ async def test_progress_is_seen_while_work_runs(thread: Thread, clock: FakeClock
     async def is_shown() -> bool:
         return "100 % testing 3 of 7" in await thread.reminder()
 
-    await eventually(is_shown)
+    await until_async(is_shown, "the reminder shows it", thread.reminder)
     job.finish()
     assert (await handle.wait()).progress == progress
 

@@ -6,8 +6,9 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
-from jobs import Deaf, Job, eventually
+from jobs import Deaf, Job
 from meantime import (
     Agent,
     Ambiguous,
@@ -77,7 +78,7 @@ async def test_calls_are_seen_as_they_run(mt: Meantime, thread: Thread) -> None:
 
     mine = asyncio.ensure_future(thread.call(Call(work), tool_call_id="call-1"))
     other = asyncio.ensure_future(mt.thread("conv-2").call(Call(gate.wait)))
-    await eventually(both_run)
+    await until_async(both_run, "both run", mt.calls)
     (seen,) = await thread.calls()
     assert (seen.status, seen.tool_call_id, seen.progress.percent) == (Status.RUNNING, "call-1", 40)
     assert seen.run.emitted == {"found": 3}
@@ -212,7 +213,7 @@ async def test_a_failed_hand_off_goes_on_inline(
 @pytest.mark.behaviour("F5")
 @pytest.mark.embedded
 async def test_a_call_that_ends_while_its_hand_off_fails_is_synchronous(
-    mt: Meantime, thread: Thread, monkeypatch: pytest.MonkeyPatch
+    mt: Meantime, thread: Thread, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = Job()
     calling, id = await waiting(thread, job)
@@ -220,8 +221,7 @@ async def test_a_call_that_ends_while_its_hand_off_fails_is_synchronous(
     promoting = asyncio.ensure_future(thread.promote(id))
     await asyncio.sleep(0)
     job.finish("inline")
-    for _ in range(5):
-        await asyncio.sleep(0)
+    await clock.settle()
     assert not calling.done()  # the commit decides what it is
     gate.set()
     assert await calling == ("synchronous", "inline", None)
@@ -247,7 +247,7 @@ async def test_the_caller_goes_away_while_it_is_promoted(
     await asyncio.wait([calling, promoting])
     assert calling.cancelled()
     if fails:
-        await asyncio.wait_for(job.asked_to_stop.wait(), 10)
+        await asyncio.wait_for(job.asked_to_stop.wait(), LIMIT)
         assert isinstance(promoting.exception(), LedgerError)
     else:
         job.finish("done")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.waiting import until_async
 
-from jobs import eventually, finished, start
+from jobs import finished, start
 from meantime import Meantime, Thread
 from meantime.testing import FakeClock, FakeHost
 
@@ -67,7 +68,7 @@ async def _told(mt: Meantime, count: int) -> None:
     async def all_told() -> bool:
         return len(await mt.notices("told")) == count
 
-    await eventually(all_told)
+    await until_async(all_told, f"{count} are told", mt.notices)
     assert await mt.notices() == []
 
 
@@ -146,7 +147,7 @@ async def _parked(mt: Meantime, id: str) -> None:
     async def only_parked() -> bool:
         return [notice.state for notice in await mt.notices()] == ["parked"]
 
-    await eventually(only_parked)
+    await until_async(only_parked, "only the parked one is left", mt.notices)
     assert [notice.task_id for notice in await mt.notices("parked")] == [id]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import (
     Call,
@@ -51,10 +52,12 @@ async def texts(thread: Thread) -> list[str]:
 async def come(thread: Thread, count: int) -> list[Notice]:
     """The next so many, however many turns they take; never more."""
     found: list[Notice] = []
-    async with asyncio.timeout(10):
-        while len(found) < count:
-            found += await told(thread)
-            await asyncio.sleep(0.001)
+
+    async def all_came() -> bool:
+        found.extend(await told(thread))
+        return len(found) >= count
+
+    await until_async(all_came, f"{count} have come", lambda: found)
     assert len(found) == count
     return found
 
@@ -66,7 +69,7 @@ async def test_a_reminder_comes_once_at_its_time(thread: Thread, clock: FakeCloc
     assert await texts(thread) == []
     wakes = aiter(thread.wakeups())
     await clock.advance(1.0)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LIMIT):
         await anext(wakes)
     (notice,) = await told(thread)
     assert (notice.kind, notice.id, notice.text) == ("alarm", f"{schedule.id}.1", "look at the deploy")
@@ -317,8 +320,8 @@ async def test_an_idle_owner_wakes_up_as_often_with_reminders_as_without(
 MANY_AT_ONCE = [
     ("memory", 500),
     ("sqlite", 500),
-    pytest.param("memory", 10_000, marks=pytest.mark.slow),
-    pytest.param("sqlite", 10_000, marks=pytest.mark.slow),
+    pytest.param("memory", 10_000, marks=pytest.mark.breadth),
+    pytest.param("sqlite", 10_000, marks=pytest.mark.breadth),
 ]
 
 
@@ -337,7 +340,7 @@ async def test_many_that_are_due_at_once_do_not_hold_up_the_loop(
         clock.sleep(2.0)
         runtime_of(mt).reminding.look_at_clocks()
         turns: list[int] = []
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(LIMIT):
             while (before := waking.unread("a")) < many:
                 await asyncio.sleep(0)
                 turns.append(waking.unread("a") - before)
@@ -350,6 +353,7 @@ async def test_many_that_are_due_at_once_do_not_hold_up_the_loop(
         assert await thread.schedules() == []
 
 
+@pytest.mark.breadth
 async def test_a_restart_with_a_thousand_due_reminders_tells_each_once(tmp_path: Path) -> None:
     many, clock = 1_000, FakeClock()
     async with Meantime.open(tmp_path / "work.db", clock=clock) as mt:
@@ -357,11 +361,12 @@ async def test_a_restart_with_a_thousand_due_reminders_tells_each_once(tmp_path:
     later = FakeClock(clock.now() + HOUR)
     later.boot = "boot-2"
     async with Meantime.open(tmp_path / "work.db", clock=later) as mt:
-        await later.until(lambda: runtime_of(mt).reminding.pending == 0, patience=30)
+        await later.until(lambda: runtime_of(mt).reminding.pending == 0)
         found = [text for n in range(10) for text in await texts(mt.thread(f"t{n}"))]
         assert sorted(found) == sorted(f"{n}" for n in range(many))
 
 
+@pytest.mark.breadth
 async def test_alarms_count_in_the_wake_budget_as_started_work_does(thread: Thread, mt: Meantime) -> None:
     """A conversation that reminds itself each time that it is woken is slowed down."""
     if not hasattr(mt._runtime, "waking"):
@@ -369,7 +374,7 @@ async def test_alarms_count_in_the_wake_budget_as_started_work_does(thread: Thre
     waking = runtime_of(mt).waking
     await thread.remind("again", delay=0)
     wakes = aiter(thread.wakeups())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(LIMIT):
         for _ in range(waking.wakes.budget.rounds):
             await anext(wakes)
             await told(thread)
@@ -392,7 +397,7 @@ async def test_reminders_and_endings_are_told_in_one_order(thread: Thread, clock
     await thread.remind("first", delay=1)
     await clock.advance(1.0)
     wakes = aiter(thread.wakeups())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LIMIT):
         await anext(wakes)
     handle = await thread.start(Call(int))
     await handle.wait()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import sys
 import time
@@ -12,6 +13,7 @@ from typing import Any
 
 import chores
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from jobs import finished, messages, start, take_turn
 from meantime import (
@@ -31,6 +33,7 @@ from meantime.testing import FakeClock, FakeSessionRunner, Reply
 pytestmark = pytest.mark.anyio
 
 CRASHING = str(Path(__file__).with_name("crashing.py"))
+ENV = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 
 
 @pytest.fixture
@@ -41,14 +44,14 @@ def path(tmp_path: Path) -> str:
 async def crash(place: str, ledger: str) -> dict[str, str]:
     """Runs a process until it kills itself there; what it said before."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, CRASHING, place, ledger, stdout=asyncio.subprocess.PIPE
+        sys.executable, CRASHING, place, ledger, env=ENV, stdout=asyncio.subprocess.PIPE
     )
-    said, _ = await asyncio.wait_for(process.communicate(), 30)
+    said, _ = await asyncio.wait_for(process.communicate(), LIMIT)
     assert process.returncode == -signal.SIGKILL
     return json.loads(said)
 
 
-@pytest.mark.slow
+@pytest.mark.breadth
 async def test_a_thousand_due_reminders_come_once_and_in_order_over_kills(path: str) -> None:
     """They are due when an owner opens the ledger; it is killed twice while it tells them."""
     await crash("reminding", path)
@@ -56,9 +59,11 @@ async def test_a_thousand_due_reminders_come_once_and_in_order_over_kills(path: 
     assert 1_000 > left[0] > left[1] > 0
     async with Meantime.open(path, clock=FakeClock(time.time() + 7_200)) as mt:
         thread = mt.thread("conv-1")
-        async with asyncio.timeout(30):
-            while await thread.schedules():  # noqa: ASYNC110  no event says that the last one came
-                await asyncio.sleep(0.01)
+
+        async def all_came() -> bool:
+            return not await thread.schedules()
+
+        await until_async(all_came, "the last one has come")
         found: list[str] = []
         while group := await _told(thread):
             found += group
@@ -142,13 +147,14 @@ async def test_a_close_stops_and_tells(path: str, clock: FakeClock) -> None:
         assert await take_turn(thread) == [running.id, queued.id]
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("L27")
 async def test_after_kill_9_unknown_outcomes_end_lost_and_queued_work_runs(path: str) -> None:
     """Unknown outcomes end lost, told once; queued work runs where its function can be found."""
     ids = await crash("working", path)
     async with Meantime.open(path) as mt:
         thread = mt.thread("conv-1")
-        await asyncio.wait_for(thread.wait(*ids.values()), 20)
+        await asyncio.wait_for(thread.wait(*ids.values()), LIMIT)
         tasks = {name: await thread.get(id) for name, id in ids.items()}
         for name in ("running", "stopping", "unfindable", "unfaithful"):
             assert isinstance(tasks[name].outcome, Lost), name
@@ -174,7 +180,7 @@ async def test_only_what_is_idempotent_runs_again(path: str) -> None:
     assert Path(f"{path}.witness").read_text() == "ran\n"
     async with Meantime.open(path) as mt:
         thread = mt.thread("conv-1")
-        (task,) = await asyncio.wait_for(thread.wait(ids["again"]), 20)
+        (task,) = await asyncio.wait_for(thread.wait(ids["again"]), LIMIT)
         assert task.outcome == Completed("the second time")
         assert (task.run.number, task.run.attempt) == (1, 2)
         assert Path(f"{path}.witness").read_text() == "ran\n" * 2
@@ -182,6 +188,7 @@ async def test_only_what_is_idempotent_runs_again(path: str) -> None:
         assert (await take_turn(thread)).count(task.id) == 1
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("P4")
 async def test_an_agent_is_resumed_from_its_session(path: str) -> None:
     """The run that the crash cut off is lost; its session is still there, and goes on."""

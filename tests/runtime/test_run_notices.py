@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from jobs import Job, take_turn
 from meantime import Call, InvalidInput, Meantime, Refused, Settings, Thread, current
@@ -48,7 +49,7 @@ async def test_an_idle_conversation_is_woken_by_it(thread: Thread) -> None:
 
     await thread.start(Call(work))
     wakes = aiter(thread.wakeups())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LIMIT):
         await anext(wakes)
     assert await told(thread) == [("event", "look at this")]
     job.finish()
@@ -111,7 +112,7 @@ async def test_what_waits_is_told_when_its_time_has_come(clock: FakeClock) -> No
             assert await thread.notify(handle, text) == "waiting"
         assert await told(thread) == []
         await clock.advance(1.0)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(LIMIT):
             await anext(aiter(thread.wakeups()))
         async with thread.turn() as turn:
             (notice,) = turn.notices

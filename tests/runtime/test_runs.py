@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.waiting import LIMIT
 
 from jobs import Deaf, finished, start, take_turn
 from meantime import (
@@ -189,7 +190,7 @@ async def test_a_run_left_behind_cannot_touch_the_next(ledger: str, clock: FakeC
         await clock.settle()
         assert (await again.get()).status is Status.RUNNING
         await again.cancel(reason="enough")
-        task = await asyncio.wait_for(again.wait(), 10)
+        task = await asyncio.wait_for(again.wait(), LIMIT)
         assert (task.outcome, task.late_result) == (Cancelled("agent", "enough"), None)
         assert await take_turn(thread) == [handle.id, handle.id]
 

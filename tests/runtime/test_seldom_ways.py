@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from tests.waiting import until_async
 
 from meantime import (
     Agent,
@@ -116,13 +117,11 @@ async def test_questions_and_progress_are_counted_along(mt: Meantime, runtime: R
     await runtime.overview(None)
     asking = await mt.thread("a").start(Call(asks))
     other = await mt.thread("a").start(Call(asks))
-    await asyncio.sleep(0)
-    for _ in range(100):
-        (standing,) = (await runtime.overview(None)).threads
-        if standing.waiting == 2:
-            break
-        await asyncio.sleep(0)
-    assert standing.waiting == 2
+
+    async def both_wait() -> bool:
+        return (await runtime.overview(None)).threads[0].waiting == 2
+
+    await until_async(both_wait, "both wait for an answer")
     for task, left in ((asking, 1), (other, 0)):
         await mt.answer(task.id, "this one")
         await task.wait()

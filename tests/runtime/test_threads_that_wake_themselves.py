@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT
 
 from jobs import take_turn
 from meantime import Call, Meantime, Settings, Thread
@@ -99,7 +100,7 @@ async def test_a_persons_turn_ends_it(mt: Meantime, thread: Thread, clock: FakeC
     await take_turn(thread)
     assert runtime_of(mt).waking.resting() == {}
     await (await thread.start(Call(int, "1"))).wait()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LIMIT):
         async for _ in thread.wakeups():
             break
 

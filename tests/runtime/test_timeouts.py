@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 
 import pytest
+from tests.waiting import LIMIT, until, until_async
 
 from jobs import Job, start
 from meantime import (
@@ -41,8 +41,7 @@ async def test_timeouts_are_enforced_for_every_kind(
     def sync() -> str:
         current().emit("found", 3)
         started.set()
-        while not current().cancelled:
-            time.sleep(0.001)
+        until(lambda: current().cancelled, "it is to stop")
         return "half"
 
     async def coroutine() -> None:
@@ -139,7 +138,7 @@ async def test_a_call_is_timed_out_inline_and_as_a_task(thread: Thread, clock: F
 
 def deaf(ends: threading.Event) -> str:
     """A sync function that never asks whether it should stop."""
-    ends.wait(60)
+    ends.wait(LIMIT)
     return "too late"
 
 
@@ -159,9 +158,11 @@ async def test_a_sync_function_that_ignores_its_timeout_is_told_when_the_timeout
             await turn.ack()
     finally:
         ends.set()
-    async with asyncio.timeout(30):
-        while (await handle.get()).late_result != "too late":  # noqa: ASYNC110  no event says it
-            await asyncio.sleep(0.005)
+
+    async def is_kept() -> bool:
+        return (await handle.get()).late_result == "too late"
+
+    await until_async(is_kept, "the late result is kept")
     assert (await handle.get()).status == "timed_out"
     async with thread.turn() as turn:
         assert not turn.notices
@@ -177,7 +178,7 @@ async def test_a_sync_call_that_ignores_its_timeout_raises_when_the_timeout_pass
         await clock.advance_to_alarm(10)
         await clock.advance_to_alarm(LOOK)
         with pytest.raises(TaskTimedOut):
-            await asyncio.wait_for(calling, 30)
+            await asyncio.wait_for(calling, LIMIT)
     finally:
         ends.set()
 
@@ -192,12 +193,12 @@ async def test_a_sync_function_that_asks_now_and_then_gets_the_time_to_hand_in_w
     def slow() -> str:
         assert not current().cancelled
         looked.set()
-        goes_on.wait(60)
+        goes_on.wait(LIMIT)
         return "a half" if current().cancelled else "all"
 
     try:
         handle = await thread.start(Call(slow), timeout=10)
-        assert await asyncio.to_thread(looked.wait, 30)
+        assert await asyncio.to_thread(looked.wait, LIMIT)
         await clock.advance(10)
         await clock.advance_to_alarm(LOOK)
         assert (await handle.get()).status == "cancelling"

@@ -7,6 +7,7 @@ import gc
 from contextlib import suppress
 
 import pytest
+from tests.waiting import LIMIT
 
 from jobs import finished, messages, start, take_turn
 from meantime import Call, InvalidInput, LeaseLost, Meantime, NotFound, Status, Thread, current
@@ -165,7 +166,7 @@ async def test_a_missed_wake_is_made_up_for(
     await clock.settle()
     assert not waking.done()
     await clock.advance_to_alarm(5)
-    await asyncio.wait_for(waking, 10)
+    await asyncio.wait_for(waking, LIMIT)
 
 
 @pytest.mark.behaviour("N5")
@@ -186,7 +187,7 @@ async def test_the_reconciler_forgets_nothing_that_ends_meanwhile(
     with monkeypatch.context() as delayed:
         delayed.setattr(store, "unread", slow)
         await clock.advance_to_alarm(5)
-        await asyncio.wait_for(looked.wait(), 10)
+        await asyncio.wait_for(looked.wait(), LIMIT)
         handle = await finished(thread)
         go_on.set()
         await clock.settle()

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Call, Meantime, Settings, Shell
 from meantime.kernel.lifecycle import Status
@@ -19,7 +20,6 @@ from meantime.testing.fake_clock import FakeAlarm
 from runtimes import runtime_of
 
 pytestmark = pytest.mark.anyio
-LIMIT = 30.0  # seconds; nothing here takes so long
 
 
 @pytest.fixture
