@@ -9,15 +9,15 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until
 
-from cli.person import Person, eventually
+from cli.person import Person
 
 from .model import Model, script
 
@@ -30,8 +30,6 @@ GOOSE = FOLDER / "@aaif/goose-binary-linux-x64/bin/goose"
 CODEX = FOLDER / ".bin/codex"
 GEMINI = FOLDER / ".bin/gemini"
 MEANTIME = Path(sys.executable).with_name("meantime")
-PATIENCE = 60.0
-
 
 # Without its catalogue of all models it is ready sooner: ours is the only one.
 OPENCODE_OFFLINE = {
@@ -40,37 +38,32 @@ OPENCODE_OFFLINE = {
     "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "npm_config_registry": "http://127.0.0.1:9",
     "npm_config_fetch_retries": "0",
 }  # fmt: skip
-TESTED = (OPENCODE, GOOSE)  # with these, `make test` tests wherever there is npm
 
 
 def needs(program: Path) -> pytest.MarkDecorator:
-    """Skips where the program is not installed; but on CI, where all are pinned, its tests fail. One that
-    `make test` does not install makes a test slow."""
+    """Skips where the program is not installed; but on CI, where all are pinned, its tests fail."""
     return pytest.mark.program(program)
 
 
 def mark_by_program(items: list[pytest.Item]) -> None:
     for item in items:
         for program in (mark.args[0] for mark in item.iter_markers("program")):
-            if program not in TESTED:
-                item.add_marker(pytest.mark.slow)
             if not program.exists() and os.environ.get("CI") != "true":
-                make = "test" if program in TESTED else "agents"
-                item.add_marker(pytest.mark.skip(reason=f"{program.name} is not installed: make {make}"))
+                item.add_marker(pytest.mark.skip(reason=f"{program.name} is not installed: make agents"))
 
 
 def greet(model: Model, prompt: Callable[[str], Any], tool: str) -> int:
     """Talks until the agent offers this MCP tool to its model: servers take their time to start. Gives how
     often the model was asked."""
-    until = time.monotonic() + PATIENCE
-    while True:
+
+    def is_offered() -> bool:
         before = len(model.turns)
         prompt(script({"text": "Hello."}))
-        eventually(lambda seen=before: len(model.turns) > seen)
-        asked = model.turns[-1]
-        if tool in asked.tools or tool in asked.text:
-            return len(model.turns)
-        assert time.monotonic() < until, f"the model was never offered {tool}: {asked.tools}"
+        until(lambda: len(model.turns) > before, "the model is asked")
+        return tool in model.turns[-1].tools or tool in model.turns[-1].text
+
+    until(is_offered, f"the model is offered {tool}", lambda: model.turns[-1].tools)
+    return len(model.turns)
 
 
 def version(package: str) -> str:
@@ -96,7 +89,7 @@ class Agent:
     def install(self, name: str) -> None:
         done = subprocess.run(
             [MEANTIME, "install", name, "--yes"], env=self.environ, cwd=self.project, capture_output=True,
-            text=True, timeout=PATIENCE, check=False,
+            text=True, timeout=LIMIT, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done
 
@@ -112,7 +105,7 @@ class Agent:
             finally:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(agent.pid, signal.SIGKILL)
-                agent.communicate(timeout=PATIENCE)
+                agent.communicate(timeout=LIMIT)
 
 
 class ClaudeCode(Agent):
@@ -167,13 +160,13 @@ def listening(server: subprocess.Popen[str]) -> str:
     """The address of an OpenCode server, once it has said it. Nothing is asked before: such a question would
     never be answered. A server that says nothing is killed, which ends what it says."""
     assert server.stdout
-    limit = threading.Timer(PATIENCE, server.kill)
+    limit = threading.Timer(LIMIT, server.kill)
     limit.start()
     try:
         said = next((line for line in server.stdout if "listening on" in line), None)
     finally:
         limit.cancel()
-    assert said, f"OpenCode did not listen within {PATIENCE} seconds"
+    assert said, f"OpenCode did not listen within {LIMIT:g} seconds"
     return said.split()[-1]
 
 
@@ -189,7 +182,7 @@ def opencode_prompt(url: str, session: str, text: str) -> None:
 
 def opencode_messages(url: str, session: str) -> str:
     """All that is in one, as text."""
-    with urllib.request.urlopen(f"{url}/session/{session}/message", timeout=PATIENCE) as answer:
+    with urllib.request.urlopen(f"{url}/session/{session}/message", timeout=LIMIT) as answer:
         parts = [part for message in json.loads(answer.read()) for part in message["parts"]]
     return "\n".join(part.get("text", "") for part in parts)
 
@@ -231,7 +224,7 @@ class Codex(Agent):
         flags = ["--dangerously-bypass-hook-trust", "--json", "--skip-git-repo-check"]
         words = ["exec", *resumed, *flags, prompt]
         with self.started(CODEX, *words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as one:
-            assert one.wait(PATIENCE) == 0
+            assert one.wait(2 * LIMIT) == 0
 
 
 class Gemini(Agent):
@@ -252,7 +245,7 @@ class Gemini(Agent):
         resumed = ["--resume", "latest"] if again else []
         words = [*resumed, "-m", "gemini-2.5-flash", "-y", "-o", "stream-json", "-p", prompt]
         with self.started(GEMINI, *words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as one:
-            assert (one.wait(PATIENCE) != 0) is fails
+            assert (one.wait(2 * LIMIT) != 0) is fails
 
 
 class Goose(Agent):
@@ -267,7 +260,7 @@ class Goose(Agent):
 
     def turn(self, prompt: str, name: str, *, again: bool = False) -> None:
         with self.begun(prompt, name, again=again) as one:
-            assert one.wait(PATIENCE) == 0
+            assert one.wait(2 * LIMIT) == 0
 
     def begun(
         self, prompt: str, name: str, *, again: bool = False
@@ -278,5 +271,5 @@ class Goose(Agent):
 
 def posted(url: str, body: object) -> Any:
     request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+    with urllib.request.urlopen(request, timeout=LIMIT) as answer:
         return json.loads(answer.read() or b"null")

@@ -7,10 +7,13 @@ import itertools
 import re
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cli.person import Person, eventually
+from tests.waiting import LIMIT, until
+
+from cli.person import Person
 from gates import Gate
 
 from .installed import MEANTIME
@@ -18,7 +21,6 @@ from .model import IDS, Asked, Model
 from .terminals import Host, Step
 from .window import Window
 
-PATIENCE = 60.0
 TOLD = {"text": "I was told."}
 STILL = 0.5  # seconds without a change on the screen
 QUIET = 2.0  # seconds without a question, after which no further one is expected
@@ -44,7 +46,7 @@ class Scene:
         """One turn without a terminal; the seconds from the model's last word to the end of the program."""
         words = [self.host.program, *self.host.once, prompt]
         with self.agent.started(*words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as one:
-            assert one.wait(2 * PATIENCE) == 0
+            assert one.wait(2 * LIMIT) == 0
         last = self.asked(prompt)[-1]
         return time.monotonic() - last.at - last.answer.get("delay", 0.0)
 
@@ -97,7 +99,11 @@ class Scene:
         def found() -> list[Asked]:
             return [asked for asked in self.model.turns if _says(asked, prompt)]
 
-        eventually(lambda: len(found()) >= count, lambda: str([asked.answer for asked in self.model.asked]))
+        until(
+            lambda: len(found()) >= count,
+            f"the model is asked {count} times",
+            lambda: [asked.answer for asked in self.model.asked],
+        )
         return found()
 
     @property
@@ -109,10 +115,15 @@ class Scene:
         """Talks until the agent offers our MCP tools to its model: servers take their time to start."""
         tool = self.host.start.get("namespace", self.host.start["tool"])
         prompt = self.says(window, {"text": "Hello."})
-        until = time.monotonic() + PATIENCE
-        while tool not in (asked := self.asked(prompt)[-1]).tools and tool not in asked.text:
-            assert time.monotonic() < until, f"the model was never offered {tool}: {asked.tools}"
+
+        def is_offered() -> bool:
+            asked = self.asked(prompt)[-1]
+            if tool in asked.tools or tool in asked.text:
+                return True
             self.says(window, {"text": "Hello again."})
+            return False
+
+        until(is_offered, f"the model is offered {tool}", lambda: self.asked(prompt)[-1].tools)
         return prompt
 
     def told(self, prompt: str) -> list[str]:
@@ -122,20 +133,27 @@ class Scene:
     def settled(self) -> None:
         """Waits until nothing runs, nothing is untold or in doubt, and the model is asked nothing more."""
         with contextlib.closing(self.person.daemon()) as daemon:
-            eventually(lambda: _settled(daemon.get("/v1/threads")), lambda: str(daemon.get("/v1/threads")))
-        until = time.monotonic() + PATIENCE
+            look = partial(daemon.get, "/v1/threads")
+            until(lambda: _settled(look()), "all is told", look)
         count, since = -1, 0.0
-        while time.monotonic() - since < QUIET:
-            assert time.monotonic() < until, f"the model is asked again and again: {len(self.model.asked)}"
+
+        def quiet() -> bool:
+            nonlocal count, since
             if len(self.model.asked) != count or self.model.thinking:
                 count, since = len(self.model.asked), time.monotonic()
-            time.sleep(0.05)
+            return time.monotonic() - since > QUIET
+
+        until(quiet, "the model is asked nothing more", lambda: len(self.model.asked))
 
     def woken(self, prompt: str, count: int = 1) -> None:
         """Waits until all tasks have ended, and an agent that can be woken has heard of so many."""
         self.ended()
         if self.host.wakes:
-            eventually(lambda: len(set(self.told(prompt))) >= count, lambda: str(self.told(prompt)))
+            until(
+                lambda: len(set(self.told(prompt))) >= count,
+                f"the agent is told of {count}",
+                lambda: self.told(prompt),
+            )
             self.settled()
 
     @property

@@ -6,11 +6,12 @@ import contextlib
 import json
 import socket
 import struct
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tests.waiting import pause
 
 from .wires import anthropic, gemini, openai, responses
 from .wires.words import answer_of
@@ -64,11 +65,16 @@ def handler(model: Model) -> type[BaseHTTPRequestHandler]:
                 model.thinking -= 1
 
         def _think(self, step: dict[str, Any]) -> None:
-            time.sleep(step.get("delay", 0))
-            while "wait_file" in step and not Path(step["wait_file"]).exists() and not self._gone():
+            pause(step.get("delay", 0), "the model thinks")
+            if step.get("hang"):
+                self._wait(lambda: False)
+            if "wait_file" in step:
+                self._wait(Path(step["wait_file"]).exists)
+
+        def _wait(self, condition: Callable[[], bool]) -> None:
+            """As long as the agent waits for its answer."""
+            while not condition() and not self._gone():
                 model.closed.wait(0.01)
-            while step.get("hang") and not self._gone():
-                model.closed.wait(0.05)
 
         def _gone(self) -> bool:
             """Nobody waits for this answer any more."""
@@ -111,7 +117,7 @@ def handler(model: Model) -> type[BaseHTTPRequestHandler]:
             frames = [_frame(name, event) for name, event in events]
             for frame in frames[: len(frames) // 2] if step.get("reset") else frames:
                 self.wfile.write(frame)
-                time.sleep(step.get("chunk_delay", 0))
+                pause(step.get("chunk_delay", 0), "the model is slow")
             if step.get("reset"):
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
                 self.connection.close()

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until
 
-from cli.person import Person, eventually, running
+from cli.person import Person, running
 from gates import open_gate
 
 from .installed import (
@@ -40,6 +41,8 @@ from .installed import (
 )
 from .model import IDS, Asked, Model, script
 
+pytestmark = pytest.mark.agents
+
 
 @pytest.fixture
 def model() -> Iterator[Model]:
@@ -59,7 +62,7 @@ def person(tmp_path: Path) -> Iterator[Person]:
 @pytest.fixture(
     params=[
         pytest.param(ClaudeCode, marks=needs(CLAUDE)),
-        pytest.param(OpenCode, marks=[needs(OPENCODE), pytest.mark.slow]),
+        pytest.param(OpenCode, marks=[needs(OPENCODE), pytest.mark.agents]),
     ]
 )
 def agent(request: pytest.FixtureRequest, person: Person, model: Model) -> ClaudeCode | OpenCode:
@@ -85,7 +88,11 @@ def told(model: Model) -> list[str]:
 
 
 def turns(model: Model, count: int) -> None:
-    eventually(lambda: len(model.turns) >= count, lambda: str([asked.answer for asked in model.turns]))
+    until(
+        lambda: len(model.turns) >= count,
+        f"the model is asked {count} times",
+        lambda: [asked.answer for asked in model.turns],
+    )
 
 
 def settled(person: Person) -> Any:
@@ -97,7 +104,7 @@ def settled(person: Person) -> Any:
         done = threads and not any(one["active"] or one["unread"] or one["leased"] for one in threads)
         return threads if done else None
 
-    return eventually(look, lambda: str(asking.get("/v1/threads")))
+    return until(look, "all is told", lambda: asking.get("/v1/threads"))
 
 
 def test_an_idle_agent_is_woken_by_the_ending(agent: ClaudeCode | OpenCode, person: Person, model: Model):
@@ -106,7 +113,7 @@ def test_an_idle_agent_is_woken_by_the_ending(agent: ClaudeCode | OpenCode, pers
     with agent.session() as prompt:
         prompt(script(launch, {"text": "It runs."}, {"text": "I was told."}))
         turns(model, 2)
-        eventually(lambda: _waits(agent, person))
+        until(lambda: _waits(agent, person), "somebody waits for the thread")
         assert len(model.turns) == 2
         open_gate(held)
         turns(model, 3)
@@ -159,7 +166,7 @@ def test_an_agent_hands_off_through_mcp_and_is_woken(
         before = greet(model, prompt, tool)
         prompt(script(start, {"text": "It runs."}, {"text": "I was told."}))
         turns(model, before + 2)
-        eventually(lambda: _waits(agent, person))
+        until(lambda: _waits(agent, person), "somebody waits for the thread")
         open_gate(held)
         turns(model, before + 3)
         (thread,) = settled(person)
@@ -185,7 +192,7 @@ def test_opencode_tells_the_session_at_the_root_where_all_have_one_thread(person
         child, prompt = opencode_session(url, parentID=middle)
         prompt(script(launch, {"text": "It runs."}))
         turns(model, before + 2)
-        eventually(lambda: _waits(agent, person))
+        until(lambda: _waits(agent, person), "somebody waits for the thread")
         open_gate(held)
         turns(model, before + 3)
         (thread,) = settled(person)
@@ -204,7 +211,7 @@ def test_claude_code_is_told_when_it_resumes(person: Person, model: Model):
     with claude.session() as prompt:
         prompt(script(shell(claude, f"{MEANTIME} run -q -c 'read line < {held}'"), {"text": "It runs."}))
         turns(model, 2)
-        eventually(lambda: _waits(claude, person))
+        until(lambda: _waits(claude, person), "somebody waits for the thread")
     session = person.daemon().get("/v1/threads")["threads"][0]["id"].removeprefix("mcp-")
     open_gate(held)
     task = person.json("ps", "-a")["tasks"][0]["id"]
@@ -232,7 +239,7 @@ def test_claude_code_is_woken_by_its_own_background_command(person: Person, mode
     with claude.session() as prompt:
         prompt(script(*steps))
         turns(model, 3)
-        eventually(lambda: any(_waiting_command(person)))
+        until(lambda: any(_waiting_command(person)), "its command waits")
         open_gate(held)
         turns(model, 4)
         settled(person)
@@ -267,7 +274,7 @@ def test_codex_and_gemini_are_told_at_their_boundaries(
 
     def end_one() -> None:
         task = asking.post("/v1/tasks", {"thread": thread, "command": "echo forty-two"})
-        asking.get(f"/v1/tasks/{task['id']}/wait", timeout=30, patience=60)
+        asking.get(f"/v1/tasks/{task['id']}/wait", timeout=LIMIT, patience=2 * LIMIT)
         ids.append(f"{task['id']}.1")
 
     model.before_answer = end_a_task
@@ -312,7 +319,6 @@ def test_codex_and_gemini_hand_off_through_mcp_and_are_told_by_a_hook(
     assert seen(model.turns[-1]) == [f"{task}.1"]
 
 
-@pytest.mark.slow
 @needs(CODEX)
 def test_codex_has_our_tools_in_every_turn_of_a_busy_machine(person: Person, model: Model):
     """It asks its model as soon as it can, with the tools of the servers that are up by then. Three loops
@@ -371,7 +377,6 @@ def run_in_shell(line: str) -> dict[str, Any]:
     return {"tool": "run_shell_command", "arguments": {"command": f"{MEANTIME} run -q -c '{line}'"}}
 
 
-@pytest.mark.slow
 @needs(GEMINI)
 def test_gemini_has_every_notice_once_in_all_later_questions(gemini: Gemini, person: Person, model: Model):
     """And every prompt. The shell does not name the conversation: it is found by the process."""
@@ -388,7 +393,6 @@ def test_gemini_has_every_notice_once_in_all_later_questions(gemini: Gemini, per
     assert [asked.text.count("SECOND") for asked in model.turns] == [0, 0, 1, 1]
 
 
-@pytest.mark.slow
 @needs(GEMINI)
 @pytest.mark.parametrize("begin", ["Go on.", "? Is it done."])
 def test_gemini_is_told_again_what_a_failed_turn_took_with_it(
@@ -400,7 +404,7 @@ def test_gemini_is_told_again_what_a_failed_turn_took_with_it(
     ids = [launched(person)]
     asking, thread = person.daemon(), _thread(person, model.turns[0])
     task = asking.post("/v1/tasks", {"thread": thread, "command": "echo two"})["id"]
-    asking.get(f"/v1/tasks/{task}/wait", timeout=30, patience=60)
+    asking.get(f"/v1/tasks/{task}/wait", timeout=LIMIT, patience=2 * LIMIT)
     ids.append(f"{task}.1")
     gemini.turn(f"{begin} {script({'error': 400})}", again=True, fails=True)
     gemini.turn(f"{begin} {script({'text': 'I am back.'}, {'text': 'I was told.'})}", again=True)
@@ -409,7 +413,6 @@ def test_gemini_is_told_again_what_a_failed_turn_took_with_it(
     assert [seen(asked) for asked in model.turns[-2:]] == [ids, ids]
 
 
-@pytest.mark.slow
 @needs(GEMINI)
 def test_gemini_hears_of_no_hook_in_the_results_of_our_tools(gemini: Gemini, person: Person, model: Model):
     """Its MCP server learns from a hook whose call it is, and the call is not changed for that. What has

@@ -10,13 +10,14 @@ import json
 from typing import Any
 
 import pytest
+from tests.waiting import until
 
-from cli.person import Person, eventually
+from cli.person import Person
 
 from .installed import GOOSE, MEANTIME, Goose, needs
 from .model import IDS, Model, script
 
-pytestmark = needs(GOOSE)
+pytestmark = [needs(GOOSE), pytest.mark.agents]
 BACK, TOLD = {"text": "I am back."}, {"text": "I was told."}
 
 
@@ -88,7 +89,6 @@ def test_work_that_ends_while_goose_works_is_told_at_the_end_of_the_turn(
     assert threads(person) == [(0, 0)]
 
 
-@pytest.mark.slow
 def test_two_sessions_are_told_of_their_own_work(goose: Goose, person: Person, model: Model):
     for name in ("alpha", "beta"):
         goose.turn(script(handed_off(person, name), {"text": "It runs."}), name)
@@ -101,7 +101,6 @@ def test_two_sessions_are_told_of_their_own_work(goose: Goose, person: Person, m
     assert threads(person) == [(0, 0)] * 2
 
 
-@pytest.mark.slow
 def test_work_of_a_subagent_is_told_to_the_session_at_its_root(goose: Goose, person: Person, model: Model):
     steps = person.folder / "steps.json"
     steps.write_text(json.dumps([handed_off(person), {"text": "The subagent is done."}]))
@@ -115,12 +114,11 @@ def test_work_of_a_subagent_is_told_to_the_session_at_its_root(goose: Goose, per
     assert threads(person) == [(0, 0)]
 
 
-@pytest.mark.slow
 def test_a_goose_that_is_killed_when_it_is_told_is_not_told_twice(goose: Goose, person: Person, model: Model):
     goose.turn(script(handed_off(person), {"text": "It runs."}), "alpha")
     let_go(person)
     with goose.begun(script(BACK, {**TOLD, "hang": True}), "alpha", again=True):
-        eventually(lambda: told(model))
+        until(lambda: told(model), "the model is told")
     asked = len(model.turns)
     goose.turn(script({"text": "Back again."}), "alpha", again=True)
     assert len(model.turns) == asked + 1
@@ -128,7 +126,6 @@ def test_a_goose_that_is_killed_when_it_is_told_is_not_told_twice(goose: Goose, 
     assert threads(person) == [(0, 0)]
 
 
-@pytest.mark.slow
 def test_a_goose_that_was_killed_before_it_was_told_is_told_in_its_next_turn(
     goose: Goose, person: Person, model: Model
 ):

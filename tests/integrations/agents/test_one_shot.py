@@ -12,7 +12,7 @@ from .installed import MEANTIME
 from .scene import Scene
 from .terminals import Step
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.agents
 DONE = {"text": "Done."}
 MARGIN = 3.0  # seconds by which two runs of one program may differ on a busy machine
 

@@ -7,21 +7,21 @@ import json
 import os
 import signal
 import subprocess
-import time
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, pause, until
 
-from cli.person import Person, eventually
+from cli.person import Person
 from gates import Gate
 
 from .installed import (
     MEANTIME,
     OPENCODE,
-    PATIENCE,
     OpenCode,
     greet,
     needs,
@@ -31,7 +31,7 @@ from .installed import (
 )
 from .model import IDS, Asked, Model, script
 
-pytestmark = [needs(OPENCODE), pytest.mark.slow]
+pytestmark = [needs(OPENCODE), pytest.mark.agents]
 TOLD = {"text": "I was told."}
 
 
@@ -52,7 +52,11 @@ def bash(command: str) -> dict[str, Any]:
 
 
 def turns(model: Model, count: int) -> None:
-    eventually(lambda: len(model.turns) >= count, lambda: str([asked.answer for asked in model.turns]))
+    until(
+        lambda: len(model.turns) >= count,
+        f"the model is asked {count} times",
+        lambda: [asked.answer for asked in model.turns],
+    )
 
 
 def notices(person: Person) -> list[str]:
@@ -65,13 +69,11 @@ def ended(person: Person) -> None:
         assert person("wait", "-q", notice.partition(".")[0]).code == 0
 
 
-def settled(person: Person, pause: float = 0.1) -> None:
+def settled(person: Person) -> None:
     """Waits until everything is told."""
-    until = time.monotonic() + PATIENCE
     with contextlib.closing(person.daemon()) as daemon:
-        while owed := [one for one in daemon.get("/v1/threads")["threads"] if _is_owed(one)]:
-            assert time.monotonic() < until, owed
-            time.sleep(pause)
+        look = partial(daemon.get, "/v1/threads")
+        until(lambda: not any(map(_is_owed, look()["threads"])), "all is told", look)
 
 
 def _is_owed(thread: Any) -> bool:
@@ -80,17 +82,18 @@ def _is_owed(thread: Any) -> bool:
 
 def idle(url: str) -> None:
     """Waits until no session of this OpenCode works. Asking also opens the project in it."""
-    eventually(lambda: _get(f"{url}/session/status") == {}, lambda: str(_get(f"{url}/session/status")))
+    status = partial(_get, f"{url}/session/status")
+    until(lambda: status() == {}, "no session works", status)
 
 
 def attended(person: Person, *sessions: str) -> None:
     """Waits until the plugin waits for the work of these sessions."""
     claims = person.home / "opencode"
-    eventually(lambda: all((claims / session).exists() for session in sessions))
+    until(lambda: all((claims / session).exists() for session in sessions), "the plugin waits")
 
 
 def _get(url: str) -> Any:
-    with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
+    with urllib.request.urlopen(url, timeout=LIMIT) as answer:
         return json.loads(answer.read())
 
 
@@ -172,9 +175,9 @@ def test_an_opencode_killed_when_it_tells_loses_nothing_and_tells_nothing_twice(
             model.before_answer = kill
         gate.open()
         if moment == "the model is asked":
-            eventually(lambda: killed)
+            until(lambda: killed, "OpenCode is killed")
         else:
-            settled(person, pause=0)
+            settled(person)
             kill()
     with agent.served() as url:
         idle(url)
@@ -226,7 +229,7 @@ def test_five_endings_within_a_second_cost_one_turn(agent: OpenCode, person: Per
         attended(person, session)
         for gate in gates:
             gate.open()
-            time.sleep(0.1)  # about at once, and not in one moment
+            pause(0.1, "they end one after the other, and within a second")
         turns(model, 7)
         settled(person)
         idle(url)
@@ -267,7 +270,7 @@ def test_a_session_is_told_in_the_opencode_where_it_was_last_used(
         attended(person, session)
         with agent.served() as there:
             idle(there)
-            time.sleep(2)  # as long as it takes to look for sessions at the start
+            pause(2, "the other one has looked for sessions, as it does at its start")
             gates[0].open()
             turns(model, 3)
             assert session in _get(f"{here}/session/status")
@@ -336,7 +339,7 @@ def test_a_run_without_a_terminal_is_told_before_it_ends(agent: OpenCode, person
         with agent.started(
             OPENCODE, "run", *words, f"%%{steps}%%", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
         ) as one:
-            assert one.wait(2 * PATIENCE) == 0
+            assert one.wait(2 * LIMIT) == 0
 
     run(say=[hand_off(gate), hand_off(other), {"text": "They run."}])
     (thread,) = person.daemon().get("/v1/threads")["threads"]

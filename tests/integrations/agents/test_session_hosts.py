@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, pause_async, until_async
 
 from cli.person import Person
 from meantime.app.system_clock import SystemClock
@@ -62,7 +62,7 @@ class Homes:
             agent = self._known[kind] = kind(Person(self._factory.mktemp("home")), self._model)
             if kind is OpenCode:  # two that make its database at once lock each other out
                 words = [OPENCODE, "session", "list"]
-                subprocess.run(words, env=agent.environ, cwd=agent.project, timeout=120, check=True)
+                subprocess.run(words, env=agent.environ, cwd=agent.project, timeout=LIMIT, check=True)
         return self._known[kind]
 
 
@@ -112,7 +112,7 @@ HOSTS = [
 ]
 # A turn of these takes seconds of CPU.
 SLOW = [
-    over_acp(OPENCODE, OpenCode, "acp", shared=True, start=120),
+    over_acp(OPENCODE, OpenCode, "acp", shared=True, start=LIMIT),
     on_the_command_line(OPENCODE, OpenCode, otherwise="allow"),
     on_the_command_line(CLAUDE, Claude, allow=("Bash",)),  # root cannot allow it everything
     on_the_command_line(CODEX, Codex),
@@ -157,9 +157,8 @@ async def exercise(
 
     async def middle() -> None:
         """The model thinks."""
-        while not model.thinking:  # noqa: ASYNC110  no event says it
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.2)  # and its agent knows that it was asked
+        await until_async(lambda: model.thinking, "the model thinks")
+        await pause_async(0.2, "its agent, too, knows that it was asked")
 
     bench = HostFixture(make, settings, tmp_path / "bench", SCRIPT, middle=middle)
     bench.host.check("agent", settings)

@@ -6,19 +6,20 @@ import os
 import signal
 
 import pytest
+from tests.waiting import until
 
-from cli.person import Person, eventually
+from cli.person import Person
 
 from .scene import TOLD, Scene
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.agents
 
 
 def kill_the_daemon(person: Person) -> None:
     """kill -9, and another one takes over."""
     pid = person.info()["pid"]
     os.kill(pid, signal.SIGKILL)
-    eventually(lambda: not os.path.exists(f"/proc/{pid}"))
+    until(lambda: not os.path.exists(f"/proc/{pid}"), "the daemon is gone")
     assert person("up").code == 0
 
 
@@ -49,7 +50,7 @@ def test_an_agent_killed_while_it_is_told_is_told_once_when_it_resumes(scene: Sc
         gate.open()
         scene.ended()
         scene.told_by_a_prompt(window, thinks)
-        eventually(lambda: scene.told(prompt), lambda: window.text)
+        until(lambda: scene.told(prompt), "the agent is told", lambda: window.text)
         window.kill()
     with scene.resumed() as window:
         scene.says(window, {"text": "I am back."})
@@ -80,7 +81,7 @@ def test_a_daemon_killed_while_the_agent_is_told_tells_nothing_twice(scene: Scen
         gate.open()
         scene.ended()
         scene.told_by_a_prompt(window, thinks)
-        eventually(lambda: scene.told(prompt), lambda: window.text)
+        until(lambda: scene.told(prompt), "the agent is told", lambda: window.text)
         kill_the_daemon(scene.person)
         answers.touch()
         window.until(TOLD["text"])

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-
-from cli.person import eventually
+from tests.waiting import until
 
 from .scene import Scene
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.agents
 
 # How a person begins another conversation in the same process.
 CLEARS = {"claude-code": "/clear", "codex": "/new", "gemini": "/clear", "opencode": "/new"}
@@ -63,7 +62,7 @@ def test_a_conversation_that_was_cleared_is_told_of_its_own_work(scene: Scene, w
     with scene.opened() as window:
         before = scene.greets(window)
         window.type(CLEARS[scene.host.name])
-        eventually(lambda: before not in window.text, lambda: window.text)
+        until(lambda: before not in window.text, "the screen is cleared", lambda: window.text)
         scene.idle(window)
         prompt = scene.says(window, launch, {"text": "It runs."})
         gate.open()

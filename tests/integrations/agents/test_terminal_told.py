@@ -7,13 +7,12 @@ question it asks anyway.
 
 from __future__ import annotations
 
-import time
-
 import pytest
+from tests.waiting import pause
 
 from .scene import Scene
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.agents
 
 
 def test_work_handed_off_through_the_shell_is_told_once(scene: Scene):
@@ -49,7 +48,7 @@ def test_five_endings_at_once_cost_one_question(scene: Scene):
         prompt = scene.says(window, *launches, {"text": "They run."})
         for gate in gates:
             gate.open()
-            time.sleep(0.1)  # about at once, and not in one moment
+            pause(0.1, "they end one after the other, and within a second")
         scene.woken(prompt, 5)
         scene.says(window, {"text": "So all have ended."})
         scene.settled()

@@ -4,8 +4,8 @@ and the agent are killed in between."""
 from __future__ import annotations
 
 import pytest
+from tests.waiting import until
 
-from cli.person import eventually
 from gates import Gate, open_gate
 
 from .installed import MEANTIME, needs
@@ -13,7 +13,7 @@ from .scene import Scene
 from .terminals import HOSTS
 from .test_terminal_faults import kill_the_daemon
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.agents
 CLAUDE_CODE = [
     pytest.param(host, marks=needs(host.program), id=host.name)
     for host in HOSTS
@@ -29,7 +29,11 @@ def server_and_watch(lines: Gate) -> str:
 
 
 def told(scene: Scene, prompt: str, count: int) -> list[str]:
-    eventually(lambda: len(set(scene.told(prompt))) >= count, lambda: str(scene.told(prompt)))
+    until(
+        lambda: len(set(scene.told(prompt))) >= count,
+        f"the agent is told of {count} errors",
+        lambda: scene.told(prompt),
+    )
     return scene.told(prompt)
 
 

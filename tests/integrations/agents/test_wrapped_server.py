@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.waiting import LIMIT, until
 
-from cli.person import Person, eventually, running
+from cli.person import Person, running
 from meantime.daemon.home import Home
 from meantime.daemon.owner_process import owner, terminate
 
@@ -34,48 +35,48 @@ from .installed import (
     greet,
     needs,
 )
-from .installed import PATIENCE as LONG
 from .model import IDS, Model, script
 from .slow_servers import OF_OTHERS, Scripted, SlowServer
 
-pytestmark = pytest.mark.slow
-TIMEOUT = 10  # seconds that an agent waits for a tool
+pytestmark = pytest.mark.agents
+TIMEOUT = 10  # seconds that an agent waits for a tool, when that is to be too long
+PATIENT = int(LIMIT)
 THRESHOLD = 1  # second
 LOST = '" was lost. '  # in a notice
 TOOL = "TOOL"  # stands for the name of the slow tool
 Prompt = Callable[[str], None]
 
 
-def claude_config(agent: Agent, command: list[str]) -> None:
+def claude_config(agent: Agent, command: list[str], timeout: int) -> None:
     servers = {"slow": {"type": "stdio", "command": command[0], "args": command[1:]}}
     (Path(agent.environ["HOME"]) / ".claude.json").write_text(json.dumps({"mcpServers": servers}, indent=2))
-    agent.environ["MCP_TOOL_TIMEOUT"] = str(TIMEOUT * 1_000)
+    agent.environ["MCP_TOOL_TIMEOUT"] = str(timeout * 1_000)
 
 
-def codex_config(agent: Agent, command: list[str]) -> None:
+def codex_config(agent: Agent, command: list[str], timeout: int) -> None:
     ours = {name: value for name, value in agent.environ.items() if name.startswith("MEANTIME")}
     env = ", ".join(f"{name} = {json.dumps(value)}" for name, value in ours.items())
     config = Path(agent.environ["HOME"]) / ".codex/config.toml"
     config.write_text(
         f"{config.read_text()}\n[mcp_servers.slow]\ncommand = {json.dumps(command[0])}\n"
-        f"args = {json.dumps(command[1:])}\nenv = {{ {env} }}\ntool_timeout_sec = {TIMEOUT}\n"
-        f"startup_timeout_sec = {LONG}\nrequired = true\n"
+        f"args = {json.dumps(command[1:])}\nenv = {{ {env} }}\ntool_timeout_sec = {timeout}\n"
+        f"startup_timeout_sec = {LIMIT}\nrequired = true\n"
     )
 
 
-def gemini_config(agent: Agent, command: list[str]) -> None:
+def gemini_config(agent: Agent, command: list[str], timeout: int) -> None:
     config = Path(agent.environ["HOME"]) / ".gemini/settings.json"
     ours = {name: value for name, value in agent.environ.items() if name.startswith("MEANTIME")}
-    server = {"command": command[0], "args": command[1:], "env": ours, "timeout": TIMEOUT * 1_000}
+    server = {"command": command[0], "args": command[1:], "env": ours, "timeout": timeout * 1_000}
     config.write_text(
         json.dumps({**json.loads(config.read_text()), "mcpServers": {"slow": server}}, indent=2)
     )
 
 
-def opencode_config(agent: Agent, command: list[str]) -> None:
+def opencode_config(agent: Agent, command: list[str], timeout: int) -> None:
     config = Path(agent.environ["HOME"]) / ".config/opencode/opencode.json"
     config.parent.mkdir(parents=True)
-    server = {"type": "local", "command": command, "enabled": True, "timeout": TIMEOUT * 1_000}
+    server = {"type": "local", "command": command, "enabled": True, "timeout": timeout * 1_000}
     config.write_text(json.dumps({"mcp": {"slow": server}}, indent=2))
 
 
@@ -84,7 +85,7 @@ class AgentOf(NamedTuple):
     name: str
     call: dict[str, str]  # how its model calls TOOL
     offered: str  # and how it is offered
-    configure: Callable[[Agent, list[str]], None]
+    configure: Callable[[Agent, list[str], int], None]  # the last is how long it waits for a tool
     plays: str  # the server of others that it is tried with; `make agents-newest` tries them all
 
     @property
@@ -165,7 +166,11 @@ def conversation(
 
 
 def asked(model: Model, count: int) -> None:
-    eventually(lambda: len(model.turns) >= count, lambda: str([one.answer for one in model.turns]))
+    until(
+        lambda: len(model.turns) >= count,
+        f"the model is asked {count} times",
+        lambda: [one.answer for one in model.turns],
+    )
 
 
 def question(model: Model) -> str:
@@ -183,7 +188,7 @@ def wrap(agent: Agent, name: str) -> None:
     agent.install(name)
     done = subprocess.run(
         [MEANTIME, "install", name, "--wrap", "slow", "--yes"], env=agent.environ, cwd=agent.project,
-        capture_output=True, text=True, timeout=LONG, check=False,
+        capture_output=True, text=True, timeout=LIMIT, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done
 
@@ -193,7 +198,7 @@ def test_without_the_wrap_an_agent_waits_until_it_gives_up(
     of: AgentOf, person: Person, model: Model, server: SlowServer
 ):
     agent = of.kind(person, model)
-    of.configure(agent, server.command)
+    of.configure(agent, server.command, TIMEOUT)
     with conversation(of, agent, model, server) as prompt:
         before = len(model.turns)
         prompt(script(of.calling(server), {"text": "It failed."}))
@@ -229,7 +234,7 @@ def test_an_agent_is_told_once_even_if_somebody_is_killed(
 
 def told_after(of: AgentOf, victim: str, person: Person, model: Model, server: SlowServer) -> None:
     agent = of.kind(person, model)
-    of.configure(agent, server.command)
+    of.configure(agent, server.command, PATIENT)
     wrap(agent, of.name)
     with conversation(of, agent, model, server) as prompt:
         before = len(model.turns)
@@ -241,9 +246,9 @@ def told_after(of: AgentOf, victim: str, person: Person, model: Model, server: S
         (task,) = [one["id"] for one in person.json("ps", "-a")["tasks"]]
         kill(victim, person, server)
         server.let_go()
-        eventually(lambda: ended(person, task), lambda: str(person.json("ps", "-a")))
+        until(lambda: ended(person, task), "the task has ended", lambda: person.json("ps", "-a"))
         prompt(script({"text": "I am back."}, told))
-        eventually(lambda: seen(model), lambda: model.turns[-1].text[-2_000:])
+        until(lambda: seen(model), "the agent is told", lambda: model.turns[-1].text)
         settled(person)
     assert seen(model) == [f"{task}.1"]
     lost = victim in ("server", "daemon")
@@ -257,7 +262,7 @@ def test_with_everything_killed_the_same_conversation_is_told_once(
     of: AgentOf, person: Person, model: Model, server: SlowServer
 ):
     agent = of.kind(person, model)
-    of.configure(agent, server.command)
+    of.configure(agent, server.command, PATIENT)
     wrap(agent, of.name)
     with conversation(of, agent, model, server) as prompt:
         before = len(model.turns)
@@ -269,7 +274,7 @@ def test_with_everything_killed_the_same_conversation_is_told_once(
     server.let_go()  # the agent is killed by now, or has ended: nobody is left
     with conversation(of, agent, model, server, again=True) as prompt:
         prompt(script({"text": "I am back."}, {"text": "I was told."}))
-        eventually(lambda: seen(model), lambda: model.turns[-1].text[-2_000:])
+        until(lambda: seen(model), "the agent is told", lambda: model.turns[-1].text)
         settled(person)
     assert seen(model) == [f"{task}.1"]
     assert LOST in question(model)
@@ -288,7 +293,7 @@ def kill(victim: str, person: Person, server: SlowServer) -> None:
         home = Home(person.home, person.folder / "config.toml")
         found = owner(home)
         assert found is not None
-        assert terminate(home, found.pid, signal.SIGKILL, LONG)
+        assert terminate(home, found.pid, signal.SIGKILL, LIMIT)
 
 
 def ended(person: Person, task: str) -> bool:
@@ -302,4 +307,4 @@ def settled(person: Person) -> None:
         threads = asking.get("/v1/threads")["threads"]
         return not any(one["active"] or one["unread"] or one["leased"] for one in threads)
 
-    eventually(is_settled, lambda: str(asking.get("/v1/threads")))
+    until(is_settled, "all is told", lambda: asking.get("/v1/threads"))

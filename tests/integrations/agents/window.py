@@ -12,22 +12,17 @@ import struct
 import subprocess
 import termios
 import threading
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyte
+from tests.waiting import LIMIT, pause, until
 
-PATIENCE = 60.0  # seconds: the machine may be busy
 TYPIST = 0.2  # seconds between two keys; Gemini CLI takes less than 0.03 for a paste
 TRIES = 6  # to type a line
 LINES, COLUMNS = 50, 200
 CLEAR_LINE = "\x15"
-
-
-class NotShown(AssertionError):
-    """The screen did not come to look as it should."""
 
 
 class Window:
@@ -56,17 +51,19 @@ class Window:
         with self._lock:
             return "\n".join(line.rstrip() for line in self._screen.display).strip()
 
-    def until(self, looks: str | Callable[[str], Any], patience: float = PATIENCE) -> str:
-        """Waits until the screen shows this pattern, or looks as asked; the screen."""
+    def until(self, looks: str | Callable[[str], Any], limit: float = LIMIT) -> None:
+        """Waits until the screen shows this pattern, or looks as asked."""
         right = looks if callable(looks) else re.compile(looks).search
-        end = time.monotonic() + patience
-        while not right(text := self.text):
+
+        def is_shown() -> bool:
+            if right(self.text):
+                return True
             state = self.program.poll()
-            assert state is None, f"the program has ended with {state}; its screen:\n{self.text}"
-            if time.monotonic() > end:
-                raise NotShown(f"no {looks!r} after {patience} seconds on this screen:\n{text}")
-            time.sleep(0.02)
-        return text
+            if state is not None:
+                raise ChildProcessError(f"The program has ended with {state}. Its screen:\n{self.text}")
+            return False
+
+        until(is_shown, f"the screen shows {looks!r}", lambda: self.text, limit=limit)
 
     def type(self, text: str) -> None:
         """Types a line and sends it. The key is pressed a moment after the text is on the screen: together,
@@ -74,12 +71,12 @@ class Window:
         before = self.text.count(text)
         for _ in range(TRIES):
             self.press(CLEAR_LINE + text)
-            with contextlib.suppress(NotShown):
-                self.until(lambda shown: shown.count(text) > before, PATIENCE / TRIES)
+            with contextlib.suppress(AssertionError):
+                self.until(lambda shown: shown.count(text) > before, LIMIT / TRIES)
                 break
         else:
-            raise NotShown(f"{text!r} was typed, and is not on this screen:\n{self.text}")
-        time.sleep(TYPIST)
+            raise AssertionError(f"{text!r} was typed, and is not on this screen:\n{self.text}")
+        pause(TYPIST, "a key after a text is not pasted with it")
         self.press("\r")
 
     def press(self, keys: str) -> None:
@@ -89,7 +86,7 @@ class Window:
         """kill -9 for the program's process group. Hooks and commands in groups of their own go on."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.program.pid, signal.SIGKILL)
-        self.program.wait(PATIENCE)
+        self.program.wait(LIMIT)
 
     def close(self) -> None:
         """Ends all that was started on this terminal."""
@@ -97,7 +94,7 @@ class Window:
         for pid in _session(self.program.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        self._reader.join(PATIENCE)
+        self._reader.join(LIMIT)
         os.close(self._ours)
 
     def _read(self) -> None:
