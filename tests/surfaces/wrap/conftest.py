@@ -5,33 +5,34 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import until
 
-from daemon.conftest import Place, eventually, place, place_in  # noqa: F401  a fixture
+from daemon.conftest import Place, place, place_in  # noqa: F401  a fixture
 from surfaces.mcp.speaking import Raw
 
 PEERS = Path(__file__).parents[2] / "integrations" / "mcp" / "peers"
 RICH_SERVER = Path(__file__).with_name("rich_server.py")
 GUARD = Path(__file__).with_name("guarded_server.py")
 SECRET = "sesame-4711-open"
-START_LIMIT = 60.0  # seconds
-SLOW = ("gate", "hang", "elicits", "takes_back")  # tools that wait
-SOON, NEVER_SOON = 0.3, 60  # seconds: a threshold that a test waits for, and one that no test reaches
+SLOW = ("gate", "hang", "elicits", "takes_back")  # tools of the scripted server that wait
+HOSTILE = ("reversed", "half", "late-bytes", "late-words", "late-null")  # and of the hostile one
+SOON, NEVER_SOON = 0.3, 3_600  # seconds: a threshold that a test waits for, and one that no test reaches
 SENTENCE = (
     "A call that takes longer than {} s continues in the background: the answer then names a task, and you "
     "are told the result when it ends."
 )
+BACKGROUND = [f"scripted/{tool}" for tool in SLOW] + [f"hostile/{tool}" for tool in HOSTILE]
 CONFIG = f"""[http]
 port = 0
 [mcp]
 wrap_threshold = {NEVER_SOON}
-wrap_thresholds = {{ {", ".join(f'"scripted/{tool}" = {SOON}' for tool in SLOW)} }}
+wrap_thresholds = {{ {", ".join(f'"{tool}" = {SOON}' for tool in BACKGROUND)} }}
 """
 
 
@@ -51,7 +52,11 @@ class Peer:
         return file.read_text().splitlines() if file.exists() else []
 
     def until(self, name: str, line: str, count: int = 1) -> None:
-        eventually(lambda: self.lines(name).count(line) >= count, f"{line} in {name}")
+        until(
+            lambda: self.lines(name).count(line) >= count,
+            f"{name} has the line {line!r} {count} times",
+            there=lambda: self.lines(name),
+        )
 
     def open_gate(self) -> None:
         (self.folder / "gate").touch()
@@ -84,6 +89,14 @@ def task_of(answer: dict[str, Any]) -> str:
     return answer["result"]["_meta"]["meantime/task"]
 
 
+def until_listening(port: int) -> None:
+    def is_listening() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    until(is_listening, f"a server listens on port {port}")
+
+
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """One daemon for all tests of a file that do not harm it; each test has a conversation of its own."""
@@ -102,12 +115,7 @@ def address() -> Iterator[str]:
     with subprocess.Popen(
         [sys.executable, str(RICH_SERVER), "http", str(port)], stderr=subprocess.DEVNULL
     ) as server:
-        until = time.monotonic() + START_LIMIT
-        while time.monotonic() < until:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
+        until_listening(port)
         yield f"http://127.0.0.1:{port}/mcp"
         server.kill()
 
@@ -119,12 +127,7 @@ def guard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     with subprocess.Popen([sys.executable, str(GUARD), str(port), SECRET]) as process:
-        until = time.monotonic() + START_LIMIT
-        while time.monotonic() < until:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.02)
+        until_listening(port)
         yield f"http://127.0.0.1:{port}/mcp"
         process.kill()
 

@@ -27,7 +27,7 @@ LATE = {
     "late-null": b"null",
 }
 late: list[tuple[int, str]] = []  # calls that are answered with these when another says so
-waiting: list[Any] = []  # calls that are answered when there are a hundred of them
+waiting: list[Any] = []  # calls that are answered together, the last one first
 listings = 0
 
 
@@ -62,6 +62,8 @@ def called(id: Any, name: str, given: dict[str, Any]) -> None:
     elif name.startswith("late-"):
         late.append((id, name))
     elif name == "release":
+        for one, number in reversed(waiting):
+            say(id=one, result=text(f"answer {number}"))
         for one, which in late:
             line(b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (one, LATE[which]))
         say(id=id, result=text("released"))

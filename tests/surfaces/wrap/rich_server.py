@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import sys
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -126,10 +127,10 @@ async def touches(ctx: Context) -> str:
 
 
 @server.tool()
-async def sleeps(seconds: float) -> str:
-    """Takes its time."""
-    await anyio.sleep(seconds)
-    return "slept"
+async def opens(gate: str) -> str:
+    """Waits for the other end of a FIFO."""
+    await anyio.to_thread.run_sync(Path(gate).read_text)
+    return "through"
 
 
 @server.tool()
@@ -137,7 +138,7 @@ async def waits() -> str:
     """Until it is cancelled."""
     WAITING.set()
     try:
-        await anyio.sleep(60)
+        await anyio.sleep_forever()
     finally:
         STOPPED.set()
     return "not cancelled"
@@ -153,7 +154,7 @@ async def is_waiting() -> str:
 @server.tool()
 async def was_stopped() -> str:
     """Answers when `waits` was cancelled."""
-    with anyio.move_on_after(20):
+    with anyio.move_on_after(120):
         await STOPPED.wait()
     stopped = STOPPED.is_set()
     STOPPED.clear()

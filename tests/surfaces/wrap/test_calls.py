@@ -6,7 +6,10 @@ import json
 import subprocess
 from typing import Any
 
-from daemon.conftest import Place, eventually
+import pytest
+from tests.waiting import LIMIT, until
+
+from daemon.conftest import Place
 
 from .conftest import NEVER_SOON, SENTENCE, SLOW, SOON, Host, Peer, Wrapped, task_of, texts
 
@@ -24,6 +27,7 @@ def direct(peer: Peer, method: str, params: dict[str, Any]) -> bytes:
     return said
 
 
+@pytest.mark.breadth
 def test_tools_are_listed_unchanged_with_one_sentence_more(wrapped: Wrapped, peer: Peer):
     host = wrapped()
     own = json.loads(direct(peer, "tools/list", {}))["result"]["tools"]
@@ -34,12 +38,14 @@ def test_tools_are_listed_unchanged_with_one_sentence_more(wrapped: Wrapped, pee
     assert seen == own
 
 
+@pytest.mark.breadth
 def test_a_server_whose_calls_stay_in_the_foreground_is_listed_unchanged(wrapped: Wrapped, peer: Peer):
     host = wrapped(threshold=-1)
     own = json.loads(direct(peer, "tools/list", {}))["result"]
     assert host.answer(host.send("tools/list"))["result"] == own
 
 
+@pytest.mark.breadth
 def test_a_quick_answer_is_passed_on_byte_for_byte(wrapped: Wrapped, peer: Peer):
     """Text, structured content, pictures and links: whatever is in the result."""
     host = wrapped(threshold=NEVER_SOON)
@@ -65,6 +71,7 @@ def _inside(line: bytes) -> bytes:
     raise AssertionError(line)
 
 
+@pytest.mark.breadth
 def test_a_slow_call_becomes_a_task_and_is_told_once(
     wrapped: Wrapped, peer: Peer, served: Place, thread: str
 ):
@@ -72,12 +79,14 @@ def test_a_slow_call_becomes_a_task_and_is_told_once(
     answer = host.call("gate", mark="m")
     task = task_of(answer)
     assert f"continues in the background as task {task}" in texts(answer)[0]
-    found = served.ask("GET", f"/v1/tasks/{task}")
+    found = until(
+        lambda: (seen := served.ask("GET", f"/v1/tasks/{task}"))["progress"] and seen, "its progress is ours"
+    )
     assert (found["state"], found["description"], found["kind"]) == ("running", "scripted/gate", "tool")
     assert found["progress"]["percent"] == 25.0
     assert found["progress"]["message"] == "at the gate"
     peer.open_gate()
-    assert served.ask("GET", f"/v1/tasks/{task}/wait?timeout=30")["state"] == "completed"
+    assert served.wait(task)["state"] == "completed"
     assert served.ask("GET", f"/v1/tasks/{task}")["result"] == "through m"
     told = texts(host.call("echo", text="next"))
     assert told[0] == "next"
@@ -86,15 +95,18 @@ def test_a_slow_call_becomes_a_task_and_is_told_once(
     assert "through m" in told[1]
     assert texts(host.call("echo", text="after")) == ["after"]
     assert peer.lines("calls").count("gate m") == 1, "it was sent once"
-    assert eventually(lambda: served.ask("GET", f"/v1/notices?thread={thread}&state=told")["notices"])
+    until(
+        lambda: served.ask("GET", f"/v1/notices?thread={thread}&state=told")["notices"], "it counts as told"
+    )
 
 
+@pytest.mark.breadth
 def test_a_cancel_reaches_the_server(wrapped: Wrapped, peer: Peer, served: Place, thread: str):
     host = wrapped()
     task = task_of(host.call("hang", mark="m"))
     served.ask("POST", f"/v1/tasks/{task}/cancel")
-    assert served.ask("GET", f"/v1/tasks/{task}/wait?timeout=30")["state"] == "cancelled"
-    eventually(lambda: peer.lines("cancels"))
+    assert served.wait(task)["state"] == "cancelled"
+    until(lambda: peer.lines("cancels"), "the server is told")
     assert texts(host.call("echo", text="next"))[0] == "next"
 
 
@@ -103,19 +115,21 @@ def test_a_host_that_cancels_in_time_has_no_task(wrapped: Wrapped, peer: Peer, s
     id = host.send("tools/call", {"name": "hang", "arguments": {"mark": "m"}})
     peer.until("waiting", "m")
     host.say({"method": "notifications/cancelled", "params": {"requestId": id, "reason": "enough"}})
-    eventually(lambda: peer.lines("cancels"))
+    until(lambda: peer.lines("cancels"), "the server is told")
     assert texts(host.call("echo", text="next")) == ["next"]
     assert served.ask("GET", f"/v1/tasks?thread={thread}")["tasks"] == []
 
 
+@pytest.mark.breadth
 def test_a_failure_in_the_background_is_told_as_one(wrapped: Wrapped, peer: Peer, served: Place, thread: str):
     host = wrapped()
     task = task_of(host.call("gate", mark="m"))
     host.call("crash")
-    found = served.ask("GET", f"/v1/tasks/{task}/wait?timeout=30")
+    found = served.wait(task)
     assert found["state"] == "lost"
-    told = eventually(
-        lambda: texts(answer) if "result" in (answer := host.call("echo", text="next")) else None
+    told = until(
+        lambda: texts(answer) if "result" in (answer := host.call("echo", text="next")) else None,
+        "it is started again",
     )
     assert "Whether the tool did its work is not known" in told[1]
 
@@ -143,6 +157,7 @@ def test_no_reply_reaches_another_call(wrapped: Wrapped):
     assert texts(host.call("echo", text="mine")) == ["mine"]
 
 
+@pytest.mark.breadth
 def test_two_sessions_and_their_ids_are_apart(wrapped: Wrapped, peer: Peer):
     one, other = wrapped(threshold=NEVER_SOON), wrapped(threshold=NEVER_SOON)
     ids = [one.send("tools/call", {"name": "gate", "arguments": {"mark": "one"}})]
@@ -184,6 +199,7 @@ def test_a_batch_of_the_protocol_of_2025_03_26(wrapped: Wrapped):
     assert {(said := host.read())["id"]: texts(said) for _ in many} == {f"b{n}": [str(n)] for n in range(3)}
 
 
+@pytest.mark.breadth
 def test_ten_megabytes_and_a_flood_pass_through(wrapped: Wrapped):
     host = wrapped(threshold=NEVER_SOON)
     assert texts(host.call("big", bytes=10 << 20)) == ["x" * (10 << 20)]
@@ -204,4 +220,4 @@ def test_a_server_that_cannot_be_started_is_named_in_the_error(served: Place):
         error = host.answer(host.send("initialize", {}))["error"]["message"]
     assert "no-such-program" in error
     with Host(served, "--wrap") as host:
-        assert host.process.wait(60) == 2
+        assert host.process.wait(LIMIT) == 2

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until
 
-from daemon.conftest import PATIENCE, Place, eventually
+from daemon.conftest import Place
 
 from .conftest import SOON, Host, Peer, task_of, texts
 
@@ -47,6 +48,7 @@ def seen_by_server(place: Place, *options: str) -> dict[str, Any]:
         return json.loads(texts(host.call("any", **GIVEN))[0])["arguments"]
 
 
+@pytest.mark.breadth
 def test_each_call_belongs_to_the_session_that_a_plugin_names(gate: Host, served: Place):
     one, other = (gate.call("gate", mark=name, meantime_session=f"ses_{name}") for name in ("a", "b"))
     assert threads_of(served, one, other) == ["mcp-ses_a", "mcp-ses_b"]
@@ -56,11 +58,12 @@ def test_each_call_belongs_to_the_session_that_a_plugin_names(gate: Host, served
 def test_what_a_plugin_tells_does_not_ride_on_results(gate: Host, served: Place, peer: Peer):
     began = gate.call("gate", meantime_session="ses_c")
     peer.open_gate()
-    eventually(lambda: served.ask("GET", f"/v1/tasks/{task_of(began)}")["completedAt"], "it ended")
+    until(lambda: served.ask("GET", f"/v1/tasks/{task_of(began)}")["completedAt"], "it ended")
     assert texts(gate.call("echo", text="x", meantime_session="ses_c")) == ["x"]
     assert served.ask("GET", "/v1/threads/mcp-ses_c")["unread"] == 1
 
 
+@pytest.mark.breadth
 def test_the_server_never_sees_the_name(served: Place):
     rest = {name: value for name, value in GIVEN.items() if name != "meantime_session"}
     assert seen_by_server(served, "--by-session") == rest
@@ -79,6 +82,7 @@ def test_a_conversation_that_somebody_has_said_is_that_of_every_call(served: Pla
         assert threads_of(served, host.call("gate", meantime_session="s-9")) == ["mine"]
 
 
+@pytest.mark.breadth
 def test_a_call_that_a_hook_has_noted_belongs_to_its_session(gate: Host, served: Place):
     """As in Cursor, which runs it before each call."""
     for session in ("s-1", "s-2"):
@@ -87,7 +91,7 @@ def test_a_call_that_a_hook_has_noted_belongs_to_its_session(gate: Host, served:
         subprocess.run(
             [sys.executable, "-m", "meantime", "hook", "pre-tool", "--host", "cursor"],
             input=json.dumps({"conversation_id": session, **call}), env=served.environ, text=True,
-            capture_output=True, timeout=PATIENCE, check=True,
+            capture_output=True, timeout=LIMIT, check=True,
         )  # fmt: skip
         answer = gate.call("gate", **arguments)
         assert threads_of(served, answer) == [f"mcp-{session}"]

@@ -15,14 +15,15 @@ from mcp.client.auth import OAuthClientProvider, OAuthFlowError
 from mcp.client.stdio import StdioServerParameters
 from mcp.shared.auth import OAuthClientMetadata
 from pydantic import AnyUrl
+from tests.waiting import LIMIT, until
 
-from daemon.conftest import PATIENCE, Place, eventually, place_in
+from daemon.conftest import Place, place_in
 from meantime.ports.wrapped_server import LoginChallenge, WrapOrder
 from meantime.surfaces.wrap.http_reply import MOST_UNSENT, MOST_UNSENT_BYTES, UnsentMessages
 from meantime.surfaces.wrap.negotiated_server import NegotiatedServer
 from meantime.surfaces.wrap.raw_messages import raw, request
 
-from .conftest import RICH_SERVER, SECRET, SOON, Peer, lives
+from .conftest import NEVER_SOON, RICH_SERVER, SECRET, SOON, Peer, lives
 from .test_same_answers import answers, assert_the_same
 
 PREFIX = "io.modelcontextprotocol/"
@@ -51,7 +52,8 @@ def served(tmp_path_factory: pytest.TempPathFactory, peer: Peer, guard: str) -> 
     )
     with place_in(tmp_path_factory.mktemp("served")) as made:
         made.configure(
-            f"[http]\nport = 0\n[mcp]\nwrap_threshold = {SOON}\nwrap_thresholds = {{ rich = -1 }}\n{tables}"
+            f"[http]\nport = 0\n[mcp]\nwrap_threshold = {NEVER_SOON}\n"
+            f'wrap_thresholds = {{ rich = -1, "scripted/gate" = {SOON} }}\n{tables}'
         )
         made.up()
         yield made
@@ -69,7 +71,7 @@ class UrlHost:
     """A host that knows a URL. `login` is a token for the server itself."""
 
     def __init__(self, at: Place, name: str, *, thread: str = "", login: str = "") -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", port_of(at), timeout=PATIENCE)
+        self._connection = http.client.HTTPConnection("127.0.0.1", port_of(at), timeout=LIMIT)
         query = f"?thread={thread}" if thread else ""
         self.path = f"/mcp/wrap/{name}{query}"
         self.headers = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
@@ -121,6 +123,7 @@ def status_of(response: http.client.HTTPResponse) -> tuple[int, str]:
     return response.status, json.loads(response.read())["code"]
 
 
+@pytest.mark.breadth
 def test_a_session_over_http_has_a_server_of_its_own(served: Place, peer: Peer):
     before = len(peer.pids)
     first, second = UrlHost(served, "scripted").begin(), UrlHost(served, "scripted").begin()
@@ -130,7 +133,7 @@ def test_a_session_over_http_has_a_server_of_its_own(served: Place, peer: Peer):
     assert len(set(ours)) == 2
     response = first.request("DELETE")
     assert (response.status, response.read()) == (204, b"")
-    eventually(lambda: not lives(ours[0]), "its server ends with the session")
+    until(lambda: not lives(ours[0]), "its server ends with the session")
     assert status_of(first.post("tools/list")) == (404, "no_session")
     assert lives(ours[1])
     second.request("DELETE").read()
@@ -150,13 +153,14 @@ def test_a_slow_call_over_http_becomes_a_task_of_its_conversation(served: Place,
     (listed,) = served.ask("GET", "/v1/tasks?thread=over-http")["tasks"]
     assert listed["id"] == task
     peer.open_gate()
-    assert served.ask("GET", f"/v1/tasks/{task}/wait?timeout=30")["state"] == "completed"
+    assert served.wait(task)["state"] == "completed"
     told = "".join(block["text"] for block in host.call("echo")["result"]["content"])
     assert task in told
     (peer.folder / "gate").unlink()
     host.request("DELETE").read()
 
 
+@pytest.mark.breadth
 def test_a_call_whose_host_over_http_vanishes_is_told_as_a_task(served: Place, peer: Peer):
     host = UrlHost(served, "scripted", thread="vanished").begin()
     data = json.dumps(
@@ -172,10 +176,11 @@ def test_a_call_whose_host_over_http_vanishes_is_told_as_a_task(served: Place, p
     host._connection.close()  # pyright: ignore[reportPrivateUsage]
     peer.open_gate()
     listed = lambda: served.ask("GET", "/v1/tasks?thread=vanished")["tasks"]  # noqa: E731
-    eventually(lambda: [one["state"] for one in listed()] == ["completed"], "it is a task")
+    until(lambda: [one["state"] for one in listed()] == ["completed"], "it is a task")
     (peer.folder / "gate").unlink()
 
 
+@pytest.mark.breadth
 def test_a_cancelled_call_ends_its_request_of_http(served: Place, peer: Peer):
     host = UrlHost(served, "scripted")
     host.path += "?threshold=-1"
@@ -191,7 +196,7 @@ def test_a_cancelled_call_ends_its_request_of_http(served: Place, peer: Peer):
     assert other.request("POST", cancel).status == 202
     (ended,) = messages_of(host._connection.getresponse())  # pyright: ignore[reportPrivateUsage]
     assert (ended["id"], ended["error"]["code"]) == ("one", -32800)
-    eventually(lambda: len(peer.lines("cancels")) == cancels + 1, "the server is told")
+    until(lambda: len(peer.lines("cancels")) == cancels + 1, "the server is told")
     host.request("DELETE").read()
 
 
@@ -256,7 +261,7 @@ def test_without_sessions_a_conversation_keeps_its_server(served: Place, peer: P
     hosts[0]._connection.request("POST", hosts[0].path, message, hosts[0].headers)  # pyright: ignore[reportPrivateUsage]
     peer.until("waiting", "cut")
     hosts[0]._connection.close()  # pyright: ignore[reportPrivateUsage]
-    eventually(lambda: len(peer.lines("cancels")) == cancels + 1, "a closed connection cancels")
+    until(lambda: len(peer.lines("cancels")) == cancels + 1, "a closed connection cancels")
 
 
 def enveloped(**params: Any) -> dict[str, Any]:
@@ -415,7 +420,7 @@ def test_the_login_of_a_host_is_passed_on_and_kept_nowhere(served: Place):
     assert found == [], "the login is not stored, and not in the log"
 
 
-@pytest.mark.slow
+@pytest.mark.breadth
 @pytest.mark.anyio
 @pytest.mark.parametrize("era", ["legacy", "auto"])
 async def test_the_sdk_gets_the_same_answers_through_a_url(served: Place, era: str):

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from tests.waiting import LIMIT, until
 
-from daemon.conftest import Place, eventually, place_in
+from daemon.conftest import Place, place_in
 from surfaces.mcp.speaking import HELLO
 
 from .conftest import NEVER_SOON, RICH_SERVER, SOON, Host, Peer, lives, task_of, texts
@@ -58,6 +59,7 @@ def test_tools_of_all_servers_are_listed_and_called_by_their_prefix(joined: Join
         assert host.ask("ping") == {}
 
 
+@pytest.mark.breadth
 def test_requests_of_two_servers_are_answered_apart(joined: Joined, thread: str):
     """Both may use the same id."""
     with host_of(joined, thread, "one", "two") as host:
@@ -73,13 +75,14 @@ def test_requests_of_two_servers_are_answered_apart(joined: Joined, thread: str)
         assert answers == {id: ["served"] for id in calls}
 
 
+@pytest.mark.breadth
 def test_a_slow_call_of_one_server_is_told_with_a_result_of_another(joined: Joined, thread: str):
     with host_of(joined, thread, "one", "two") as host:
         host.hello()
         task = task_of(host.call("two__gate", mark="m"))
         assert joined.place.ask("GET", f"/v1/tasks/{task}")["description"] == "two/gate"
         joined.peers["two"].open_gate()
-        assert joined.place.ask("GET", f"/v1/tasks/{task}/wait?timeout=30")["state"] == "completed"
+        assert joined.place.wait(task)["state"] == "completed"
         told = texts(host.call("one__echo", text="next"))
         assert told[0] == "next"
         assert "through m" in told[1]
@@ -92,15 +95,15 @@ def test_one_server_may_die_and_the_other_works(joined: Joined, thread: str):
         assert texts(host.call("two__echo", text="x")) == ["x"]
         os.kill(joined.peers["one"].pids[-1], signal.SIGKILL)
         assert texts(host.call("two__echo", text="mine")) == ["mine"]
-        said = eventually(lambda: host.call("one__echo", text="again").get("result"), "it is started again")
+        said = until(lambda: host.call("one__echo", text="again").get("result"), "it is started again")
         assert said["content"][0]["text"] == "again"
         pids = [peer.pids[-1] for peer in joined.peers.values()]
         host.leave()
-        assert host.process.wait(60) == 0
-        eventually(lambda: not any(map(lives, pids)), "both are stopped")
+        assert host.process.wait(LIMIT) == 0
+        until(lambda: not any(map(lives, pids)), "both are stopped")
 
 
-@pytest.mark.slow
+@pytest.mark.breadth
 def test_prompts_by_their_prefix_and_resources_by_their_uri(joined: Joined, thread: str):
     with host_of(joined, thread, "one", "rich") as host:
         params = {**HELLO, "protocolVersion": "2025-06-18"}
@@ -122,9 +125,7 @@ def test_prompts_by_their_prefix_and_resources_by_their_uri(joined: Joined, thre
         other = host.ask("resources/read", {"uri": "memo://two/page"})
         assert other["contents"][0]["text"] == "the page of two", "whoever knows an unlisted one"
         assert "error" in host.answer(host.send("resources/read", {"uri": "memo://none"}))
-        assert texts(
-            {"result": host.ask("tools/call", {"name": "rich__sleeps", "arguments": {"seconds": 0}})}
-        )
+        assert texts(host.call("rich__weather", city="Graz"))
 
 
 REFUSED = {

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import until
 
-from daemon.conftest import Place, eventually, place_in
+from daemon.conftest import Place, place_in
 from meantime.kernel.estimates import KEPT, Key, Usual
 from meantime.surfaces.wrap.learned_durations import ENOUGH, LearnedDurations
 
 from .conftest import NEVER_SOON, SOON, Peer, Wrapped, hosts_of, task_of, texts
+
+pytestmark = pytest.mark.breadth
 
 CONFIG = f"""[http]
 port = 0
@@ -89,6 +92,7 @@ def test_a_tool_that_is_usually_slow_goes_to_the_background_at_once(
 
 def ended(place: Place, task: str) -> dict[str, str]:
     """The task, once its ending is recorded."""
-    return eventually(
-        lambda: (found := place.ask("GET", f"/v1/tasks/{task}"))["completedAt"] and found, f"{task} ended"
+    return until(
+        lambda: (found := place.ask("GET", f"/v1/tasks/{task}"))["completedAt"] and found,
+        f"{task} has ended",
     )

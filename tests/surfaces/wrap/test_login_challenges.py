@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.waiting import LIMIT
 
 from meantime.ports.wrapped_server import LoginChallenge, WrapOrder
 from meantime.surfaces.wrap.http_reply import HttpReply
@@ -85,7 +86,7 @@ class Unread:
             for problem in failing:
                 raise problem
 
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(LIMIT):
             await self.reply.serve([], receive, send)
 
 

@@ -18,14 +18,15 @@ import anyio
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from tests.waiting import LIMIT
 
 from daemon.conftest import Place
 from integrations.mcp import foreign
 
+from .conftest import SOON
 from .installed_servers import EVERYTHING, FASTMCP, FETCH, NODE, PYTHON, needed
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-PATIENCE = 120.0
+pytestmark = [pytest.mark.anyio, pytest.mark.servers]
 PAGE = b"<html><body><h1>Tea</h1><p>Two <b>cups</b>.</p></body></html>"
 THOUGHT = {"thought": "One.", "thoughtNumber": 1, "totalThoughts": 2, "nextThoughtNeeded": True}
 ADA = {"name": "Ada", "entityType": "person", "observations": ["counts"]}
@@ -178,7 +179,7 @@ def prepare(folder: Path) -> None:
     said = {"NAME": "Ada", "EMAIL": "ada@example.com", "DATE": "2026-01-01T12:00:00Z"}
     whose = {f"GIT_{who}_{what}": one for who in ("AUTHOR", "COMMITTER") for what, one in said.items()}
     for words in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-q", "-m", "first")):
-        subprocess.run(["git", *words], cwd=folder, env={**os.environ, **whose}, check=True, timeout=60)
+        subprocess.run(["git", *words], cwd=folder, env={**os.environ, **whose}, check=True, timeout=LIMIT)
     (folder / "one.txt").write_text("first\nchanged\nthird\n")
 
 
@@ -198,7 +199,7 @@ async def connected(words: list[str], env: dict[str, str], said: list[Any]) -> A
         said.append((params.level, params.data))
 
     target = StdioServerParameters(command=words[0], args=words[1:], env=env)
-    with anyio.fail_after(PATIENCE):
+    with anyio.fail_after(2 * LIMIT):
         async with Client(target, logging_callback=logged) as client:
             yield client
 
@@ -258,15 +259,15 @@ async def test_a_reference_server_gives_the_same_answers_behind_a_wrap(
 @needed
 async def test_a_slow_tool_of_a_reference_server_becomes_a_task(served: Place):
     """Of the server itself nothing is changed, and nothing is sent to it twice."""
-    tool, arguments = "trigger-long-running-operation", {"duration": 4, "steps": 4}
-    words = wrapped(1.0, list(SERVERS["everything"].command))
+    tool, arguments = "trigger-long-running-operation", {"duration": 8, "steps": 4}
+    words = wrapped(SOON, list(SERVERS["everything"].command))
     async with connected(words, served.environ, []) as client:
         answer = await client.call_tool(tool, arguments)
         task = (answer.meta or {})["meantime/task"]
-        done = await anyio.to_thread.run_sync(served.ask, "GET", f"/v1/tasks/{task}/wait?timeout=60")
+        done = await anyio.to_thread.run_sync(served.wait, task)
         assert done["state"] == "completed"
-        assert "Duration: 4 seconds, Steps: 4" in done["result"]
+        assert "Duration: 8 seconds, Steps: 4" in done["result"]
         told = (await client.call_tool("echo", {"message": "next"})).model_dump_json()
         assert task in told
-        assert "Duration: 4 seconds" in told
+        assert "Duration: 8 seconds" in told
         assert task not in (await client.call_tool("echo", {"message": "after"})).model_dump_json()

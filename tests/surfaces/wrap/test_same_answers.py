@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import mcp_types as types
@@ -13,13 +15,13 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from pydantic import FileUrl
+from tests.waiting import LIMIT, until_async
 
 from daemon.conftest import Place
 
-from .conftest import NEVER_SOON, RICH_SERVER, SENTENCE
+from .conftest import NEVER_SOON, RICH_SERVER, SENTENCE, SOON
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-PATIENCE = 60.0  # seconds for everything that a client asks
+pytestmark = [pytest.mark.anyio, pytest.mark.servers]
 SUBSCRIBED = "2026-07-28"  # from this protocol on, a client is notified of what it has subscribed to
 GREETING = types.PromptReference(type="ref/prompt", name="greet")
 MEMO = "memo://one"
@@ -55,7 +57,7 @@ async def client(target: Any, era: str, said: Said) -> AsyncIterator[Client]:
             said.append(message.model_dump(mode="json", by_alias=True))
 
     async with (
-        asyncio.timeout(PATIENCE),
+        asyncio.timeout(2 * LIMIT),
         Client(
             target,
             mode=era,
@@ -101,8 +103,7 @@ async def changed(client: Client, said: Said, tool: str, **wanted: Any) -> Any:
     stream of the answer."""
     if client.protocol_version < SUBSCRIBED:
         answer = await client.call_tool(tool, {})
-        while not said:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        await until_async(lambda: said, "the client is told of the change")
         return answer
     async with client.listen(**wanted) as changes:
         answer = await client.call_tool(tool, {})
@@ -227,9 +228,12 @@ async def test_tools_that_may_go_to_the_background_promise_no_structured_content
     assert answer.structured_content == {"city": "Graz", "degrees": 21.5}
 
 
-async def test_a_slow_call_over_http_becomes_a_task(served: Place, address: str, era: str):
-    async with client(through_the_wrap(served, 0.5, address), era, []) as made:
-        answer = await made.call_tool("sleeps", {"seconds": 1.5})
+async def test_a_slow_call_over_http_becomes_a_task(served: Place, address: str, era: str, tmp_path: Path):
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    async with client(through_the_wrap(served, SOON, address), era, []) as made:
+        answer = await made.call_tool("opens", {"gate": str(gate)})
         task = (answer.meta or {})["meantime/task"]
-        done = await asyncio.to_thread(served.ask, "GET", f"/v1/tasks/{task}/wait?timeout=30")
-        assert (done["state"], done["result"]) == ("completed", '{"result":"slept"}')
+        await asyncio.to_thread(gate.write_text, "")
+        done = await asyncio.to_thread(served.wait, task)
+        assert (done["state"], done["result"]) == ("completed", '{"result":"through"}')

@@ -48,7 +48,7 @@ DIFFERENCES = {
     "The client still gets its own id.",
 }
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.servers,
     # On CI they must be there, and the tests fail without them.
     pytest.mark.skipif(
         not (FOLDER / ".ready").exists() and os.environ.get("CI") != "true",

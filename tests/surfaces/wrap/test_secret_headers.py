@@ -14,6 +14,8 @@ from daemon.conftest import Place, place_in
 
 from .conftest import SECRET, Host, texts
 
+pytestmark = pytest.mark.breadth
+
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
 
 

@@ -8,11 +8,14 @@ import signal
 import sys
 
 import pytest
+from tests.waiting import LIMIT, until
 
-from daemon.conftest import Place, eventually
+from daemon.conftest import Place
 from meantime.surfaces.wrap.held_server import MOST_UNASKED
 
 from .conftest import CONFIG, NEVER_SOON, Host, Peer, Wrapped, hosts_of, lives, task_of, texts
+
+pytestmark = pytest.mark.breadth
 
 SHOWS = (
     "import os, sys, json; print(json.dumps([os.getcwd(), dict(os.environ)]), file=open(sys.argv[1], 'w'))"
@@ -28,7 +31,7 @@ def test_the_server_has_the_hosts_folder_and_environment_and_no_value_is_stored(
         served, "--wrap", "--", sys.executable, "-c", SHOWS, str(shown), TOKEN=secret, ODD="ä\udcff"
     ) as host:
         host.send("initialize", {})
-        eventually(lambda: shown.exists() and shown.read_text().endswith("\n"), "the server has started")
+        until(lambda: shown.exists() and shown.read_text().endswith("\n"), "the server has started")
     folder, environ = eval(shown.read_text())
     assert folder == str(served.home.config.parent)
     assert environ["TOKEN"] == secret
@@ -45,13 +48,13 @@ def test_a_host_that_vanishes_in_mid_call_is_told_when_it_comes_back(
     host.send("tools/call", {"name": "gate", "arguments": {"mark": "m"}})
     peer.until("waiting", "m")
     host.process.kill()
-    (task,) = eventually(lambda: served.ask("GET", f"/v1/tasks?thread={thread}")["tasks"])
+    (task,) = until(lambda: served.ask("GET", f"/v1/tasks?thread={thread}")["tasks"], "it is a task")
     assert (task["state"], task["description"]) == ("running", "scripted/gate")
     (server,) = peer.pids
     assert lives(server)
     peer.open_gate()
-    assert served.ask("GET", f"/v1/tasks/{task['id']}/wait?timeout=30")["result"] == "through m"
-    eventually(lambda: not lives(server), "the server is stopped")
+    assert served.wait(task["id"])["result"] == "through m"
+    until(lambda: not lives(server), "the server is stopped")
     again = wrapped(threshold=NEVER_SOON)
     told = texts(again.call("echo", text="back"))
     assert told[0] == "back"
@@ -71,7 +74,8 @@ def test_an_answer_that_comes_just_after_the_host_has_vanished_is_told(
     host.process.wait()
     peer.open_gate()
     again = wrapped(threshold=NEVER_SOON)
-    eventually(lambda: len(served.ask("GET", f"/v1/notices?thread={thread}&state=unread")["notices"]) == 2)
+    unread = f"/v1/notices?thread={thread}&state=unread"
+    until(lambda: len(served.ask("GET", unread)["notices"]) == 2, "both have ended")
     told = "".join(texts(again.call("echo", text="back")))
     assert "through one" in told
     assert "through two" in told
@@ -81,8 +85,8 @@ def test_a_host_that_leaves_ends_its_server(wrapped: Wrapped, peer: Peer):
     host = wrapped()
     assert texts(host.call("echo", text="x")) == ["x"]
     host.leave()
-    assert host.process.wait(60) == 0
-    eventually(lambda: not lives(peer.pids[0]), "the server is stopped")
+    assert host.process.wait(LIMIT) == 0
+    until(lambda: not lives(peer.pids[0]), "the server is stopped")
 
 
 def test_a_server_that_crashes_is_started_again_with_the_hosts_handshake(wrapped: Wrapped, peer: Peer):
@@ -134,14 +138,13 @@ def test_subscriptions_and_the_log_level_hold_over_a_new_daemon(place: Place, pe
         host = wrapped()
         subscribed(host)
         place.kill()
-        eventually(lambda: not any(map(lives, peer.pids)), "the server ends with its daemon")
+        until(lambda: not any(map(lives, peer.pids)), "the server ends with its daemon")
         id = host.send("tools/call", {"name": "echo", "arguments": {"text": "next"}})
         until_updated(host, "memo://kept")
         assert texts(host.answer(id)) == ["next"]
         assert sorted(peer.lines("lasting")[4:]) == REPEATED
 
 
-@pytest.mark.slow
 def test_a_server_that_dies_again_and_again_is_not_revived_for_ever(wrapped: Wrapped, peer: Peer):
     host = wrapped(threshold=NEVER_SOON)
     subscribed(host)
@@ -150,7 +153,7 @@ def test_a_server_that_dies_again_and_again_is_not_revived_for_ever(wrapped: Wra
         peer.until("lasting", REPEATED[1], 1 + count)
     os.kill(peer.pids[-1], signal.SIGKILL)
     held = len(peer.pids)
-    said = eventually(lambda: host.call("echo", text="asked").get("result"), "a request starts it")
+    said = until(lambda: host.call("echo", text="asked").get("result"), "a request starts it")
     assert said["content"][0]["text"] == "asked"
     assert len(peer.pids) == held + 1
 
@@ -159,20 +162,20 @@ def test_a_killed_server_is_honest_about_its_background_call(wrapped: Wrapped, p
     host = wrapped()
     task = task_of(host.call("hang", mark="m"))
     os.kill(peer.pids[0], signal.SIGKILL)
-    assert served.ask("GET", f"/v1/tasks/{task}/wait?timeout=30")["state"] == "lost"
+    assert served.wait(task)["state"] == "lost"
 
 
 def test_a_question_of_a_background_call_is_answered_at_any_door(served: Place, wrapped: Wrapped, peer: Peer):
     host = wrapped()
     task = task_of(host.call("elicits"))
     peer.open_gate()
-    found = eventually(
+    found = until(
         lambda: (seen := served.ask("GET", f"/v1/tasks/{task}"))["state"] == "waiting" and seen, "it asks"
     )
     assert found["question"]["text"] == "Which colour?"
     done = served.cli("answer", task, "blue")
     assert done.returncode == 0, done.stderr
-    assert served.ask("GET", f"/v1/tasks/{task}/wait?timeout=30")["result"] == "accept {'colour': 'blue'}"
+    assert served.wait(task)["result"] == "accept {'colour': 'blue'}"
 
 
 def waiting(served: Place, task: str) -> str:
@@ -191,18 +194,18 @@ def test_several_background_calls_ask_and_each_gets_an_answer(
         host.process.kill()
         host.process.wait()
     peer.open_gate()
-    eventually(lambda: all(waiting(served, task) for task in tasks), "both wait")
+    until(lambda: all(waiting(served, task) for task in tasks), "both wait")
 
-    def are_answered() -> bool:
+    def have_ended() -> bool:
         """Which of them waits with whose question is not known: an answer may end the other one."""
         for task in tasks:
             if waiting(served, task):
                 served.cli("answer", task, "blue")
-        return not any(waiting(served, task) for task in tasks)
+        return all(served.ask("GET", f"/v1/tasks/{task}")["completedAt"] for task in tasks)
 
-    eventually(are_answered)
+    until(have_ended, "both have ended")
     for task in tasks:
-        assert served.ask("GET", f"/v1/tasks/{task}/wait?timeout=30")["result"] == "accept {'colour': 'blue'}"
+        assert served.wait(task)["result"] == "accept {'colour': 'blue'}"
 
 
 def test_a_question_goes_on_to_the_next_task_where_one_ends_without_an_answer(
@@ -212,11 +215,11 @@ def test_a_question_goes_on_to_the_next_task_where_one_ends_without_an_answer(
     host = wrapped()
     asking, other = task_of(host.call("elicits")), task_of(host.call("hang", mark="m"))
     peer.open_gate()
-    eventually(lambda: waiting(served, other), "the newest is taken for the one that asks")
+    until(lambda: waiting(served, other), "the newest is taken for the one that asks")
     served.ask("POST", f"/v1/tasks/{other}/cancel")
-    eventually(lambda: waiting(served, asking), "the other one asks")
+    until(lambda: waiting(served, asking), "the other one asks")
     assert served.cli("answer", asking, "blue").returncode == 0
-    assert served.ask("GET", f"/v1/tasks/{asking}/wait?timeout=30")["result"] == "accept {'colour': 'blue'}"
+    assert served.wait(asking)["result"] == "accept {'colour': 'blue'}"
 
 
 def test_a_question_that_the_server_takes_back_is_not_open_any_more(
@@ -225,11 +228,11 @@ def test_a_question_that_the_server_takes_back_is_not_open_any_more(
     host = wrapped()
     task = task_of(host.call("takes_back"))
     (peer.folder / "ask").touch()
-    eventually(lambda: waiting(served, task), "it asks")
+    until(lambda: waiting(served, task), "it asks")
     (peer.folder / "enough").touch()
-    eventually(lambda: served.ask("GET", f"/v1/tasks/{task}")["state"] == "running", "it goes on")
+    until(lambda: served.ask("GET", f"/v1/tasks/{task}")["state"] == "running", "it goes on")
     peer.open_gate()
-    assert served.ask("GET", f"/v1/tasks/{task}/wait?timeout=30")["result"] == "without an answer"
+    assert served.wait(task)["result"] == "without an answer"
 
 
 def test_a_question_of_a_call_that_the_host_waits_for_reaches_the_host(wrapped: Wrapped, peer: Peer):
@@ -253,14 +256,14 @@ def test_a_killed_daemon_costs_its_calls_and_not_the_session(place: Place, peer:
         peer.until("waiting", "late")
         place.kill()
         assert "daemon was lost while this request was open" in host.answer(open_call)["error"]["message"]
-        eventually(lambda: not any(map(lives, peer.pids)), "the server ends with its daemon")
+        until(lambda: not any(map(lives, peer.pids)), "the server ends with its daemon")
         told = texts(host.call("echo", text="next"))
         assert told[0] == "next"
         assert len([text for text in told[1:] if task in text]) == 1
         assert texts(host.call("echo", text="after")) == ["after"]
         assert peer.lines("calls").count("gate slow") == 1
         host.leave()
-        assert host.process.wait(60) == 0
+        assert host.process.wait(LIMIT) == 0
 
 
 def test_a_daemon_that_is_asked_to_end_takes_the_servers_along(place: Place, peer: Peer):
@@ -270,7 +273,7 @@ def test_a_daemon_that_is_asked_to_end_takes_the_servers_along(place: Place, pee
         host = wrapped()
         task = task_of(host.call("hang", mark="m"))
         place.down()
-        assert not any(map(lives, peer.pids))
+        until(lambda: not any(map(lives, peer.pids)), "the server ends with its daemon")
         assert texts(host.call("echo", text="next"))[0] == "next"
         assert place.ask("GET", f"/v1/tasks/{task}")["state"] in ("lost", "cancelled")
 
@@ -290,9 +293,9 @@ def test_a_host_that_closes_its_input_gets_an_answer_to_everything(
         assert error == "The server had not answered 2 s after the host closed its input."
         answer = calling.answer(call)
         assert texts(answer)[0].startswith("This call takes longer than 2 s and continues in the background")
-        assert [host.process.wait(60) for host in (calling, greeting)] == [0, 0]
+        assert [host.process.wait(LIMIT) for host in (calling, greeting)] == [0, 0]
     peer.open_gate()
-    assert served.ask("GET", f"/v1/tasks/{task_of(answer)}/wait?timeout=30")["result"] == "through m"
+    assert served.wait(task_of(answer))["result"] == "through m"
 
 
 def test_a_word_that_is_neither_a_program_nor_a_server_is_told_as_both(served: Place):

@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.waiting import until
 
-from daemon.conftest import Place, eventually
+from daemon.conftest import Place
 
 from .conftest import CONFIG, NEVER_SOON, SOON, Host, Peer, Wrapped, task_of, texts
+
+pytestmark = pytest.mark.breadth
 
 EXTENSION = "io.modelcontextprotocol/tasks"
 META = {
@@ -53,11 +56,15 @@ def test_a_client_that_takes_tasks_gets_one_and_follows_it_itself(modern: Modern
     assert host.modern("server/discover")["capabilities"]["extensions"] == {EXTENSION: {}}
     made = host.modern("tools/call", name="gate", arguments={"mark": "m"})
     assert (made["resultType"], made["status"]) == ("task", "working")
-    found = host.modern("tasks/get", taskId=made["taskId"])
+    found = until(
+        lambda: (seen := host.modern("tasks/get", taskId=made["taskId"])).get("statusMessage") and seen,
+        "it has progress",
+    )
     assert (found["status"], found["statusMessage"]) == ("working", "25 %, at the gate")
     peer.open_gate()
-    ended = eventually(
-        lambda: (seen := host.modern("tasks/get", taskId=made["taskId"]))["status"] != "working" and seen
+    ended = until(
+        lambda: (seen := host.modern("tasks/get", taskId=made["taskId"]))["status"] != "working" and seen,
+        "it has ended",
     )
     assert (ended["status"], ended["result"]) == ("completed", DONE)
     told = host.modern("tools/call", name="echo", arguments={"text": "next"})["content"]
@@ -69,22 +76,21 @@ def test_a_client_that_takes_tasks_cancels_one(modern: Modern, peer: Peer, serve
     host = modern()
     made = host.modern("tools/call", name="hang", arguments={"mark": "m"})
     assert host.modern("tasks/cancel", taskId=made["taskId"]) == {"resultType": "complete"}
-    eventually(lambda: peer.lines("cancels"), "the server is told")
-    eventually(lambda: host.modern("tasks/get", taskId=made["taskId"])["status"] == "cancelled")
+    until(lambda: peer.lines("cancels"), "the server is told")
+    until(lambda: host.modern("tasks/get", taskId=made["taskId"])["status"] == "cancelled", "it is cancelled")
 
 
 def test_a_client_answers_the_question_of_its_task(modern: Modern, peer: Peer):
     host = modern()
     made = host.modern("tools/call", name="elicits", arguments={})
     peer.open_gate()
-    asked = eventually(
-        lambda: host.modern("tasks/get", taskId=made["taskId"]).get("inputRequests"), "it asks"
-    )
+    asked = until(lambda: host.modern("tasks/get", taskId=made["taskId"]).get("inputRequests"), "it asks")
     (question,) = asked
     said = {question: {"action": "accept", "content": {"answer": "blue"}}}
     host.modern("tasks/update", taskId=made["taskId"], inputResponses=said)
-    ended = eventually(
-        lambda: (seen := host.modern("tasks/get", taskId=made["taskId"]))["status"] == "completed" and seen
+    ended = until(
+        lambda: (seen := host.modern("tasks/get", taskId=made["taskId"]))["status"] == "completed" and seen,
+        "it has ended",
     )
     assert ended["result"]["content"][0]["text"] == "accept {'colour': 'blue'}"
 
@@ -143,9 +149,9 @@ def test_a_task_of_the_server_is_a_task_here_and_told_once(
     found = served.ask("GET", f"/v1/tasks/{task}")
     assert (found["state"], found["description"]) == ("running", "scripted/task_of_2025")
     progress = lambda: served.ask("GET", f"/v1/tasks/{task}")["progress"] or {}  # noqa: E731  none at first
-    eventually(lambda: progress().get("message") == "half way", "its progress is ours")
+    until(lambda: progress().get("message") == "half way", "its progress is ours")
     peer.open_gate()
-    assert served.ask("GET", f"/v1/tasks/{task}/wait?timeout=30")["result"] == "done m"
+    assert served.wait(task)["result"] == "done m"
     told = texts(host.call("echo", text="next"))
     assert told[0] == "next"
     assert task in told[1]
@@ -205,7 +211,7 @@ def test_a_task_of_the_server_is_followed_over_a_new_daemon(place: Place, peer: 
         if configured:
             assert place.ask("GET", f"/v1/tasks/{task}")["state"] == "running"
         peer.open_gate()
-        ended = place.ask("GET", f"/v1/tasks/{task}/wait?timeout=30")
+        ended = place.wait(task)
         assert ended["state"] == ("completed" if configured else "lost")
         told = texts(host.call("echo", text="next"))
         assert len([text for text in told if task in text]) == 1

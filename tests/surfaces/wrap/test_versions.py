@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import until
 
-from daemon.conftest import Place, eventually
+from daemon.conftest import Place
 
-from .conftest import SOON, START_LIMIT, Host, task_of
+from .conftest import SOON, Host, task_of, until_listening
+
+pytestmark = pytest.mark.breadth
 
 SERVER = Path(__file__).with_name("versioned_server.py")
 PREFIX = "io.modelcontextprotocol/"
@@ -77,12 +80,7 @@ def over(transport: str, version: str, folder: Path) -> Iterator[Server]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     with subprocess.Popen([*server.words, str(port)]) as process:
-        until = time.monotonic() + START_LIMIT
-        while time.monotonic() < until:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.02)
+        until_listening(port)
         server.words = [f"http://127.0.0.1:{port}/mcp"]
         yield server
         process.kill()
@@ -152,7 +150,6 @@ def assert_they_understand_each_other(host: StrictHost, server: Server, agreed: 
         assert server.sent("initialize")[-1]["protocolVersion"] == (V4 if translated else host.version)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.parametrize("pair", AGREED, ids=lambda pair: f"{pair[0]} host, {pair[1]} server")
 def test_a_host_and_a_server_of_any_version_understand_each_other(
@@ -170,7 +167,7 @@ def test_a_host_and_a_server_without_a_common_version_are_translated(
         assert_they_understand_each_other(host, server, AGREED[pair])
 
 
-@pytest.mark.parametrize("transport", ["stdio", pytest.param("http", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("transport", ["stdio", pytest.param("http", marks=pytest.mark.breadth)])
 def test_a_handshake_with_a_server_without_one_brings_everything_that_a_handshake_does(
     served: Place, tmp_path: Path, transport: str
 ):
@@ -214,11 +211,14 @@ def test_a_question_in_a_result_of_a_background_call_makes_its_task_wait(
 ):
     with over("stdio", V5, tmp_path) as server, host_of(served, version, server, threshold=SOON) as host:
         host.begin()
-        slow = host.params({"name": "asks", "arguments": {"seconds": 3 * SOON}})
+        gate = tmp_path / "gate"
+        os.mkfifo(gate)
+        slow = host.params({"name": "asks", "arguments": {"gate": str(gate)}})
         task = task_of(host.answer(host.send("tools/call", slow)))
-        eventually(lambda: served.ask("GET", f"/v1/tasks/{task}")["state"] == "waiting", "it waits")
+        gate.write_text("")
+        until(lambda: served.ask("GET", f"/v1/tasks/{task}")["state"] == "waiting", "it waits")
         served.ask("POST", f"/v1/tasks/{task}/answer", {"answer": "green"})
-        done = served.ask("GET", f"/v1/tasks/{task}/wait?timeout=30")
+        done = served.wait(task)
         assert done["state"] == "completed"
         again = server.sent("tools/call")[-1]
         assert again["inputResponses"]["one"]["content"] == {"colour": "green"}
@@ -238,7 +238,7 @@ def test_a_cancelled_question_of_a_result_is_taken_back(served: Place, tmp_path:
         assert [one["name"] for one in server.sent("tools/call")] == ["asks", "echo"]
 
 
-@pytest.mark.parametrize("transport", ["stdio", pytest.param("http", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("transport", ["stdio", pytest.param("http", marks=pytest.mark.breadth)])
 def test_a_host_without_a_handshake_gets_changes_of_a_server_with_one(
     served: Place, tmp_path: Path, transport: str
 ):
@@ -254,7 +254,7 @@ def test_a_host_without_a_handshake_gets_changes_of_a_server_with_one(
         found = host.result("server/discover")
         assert found["supportedVersions"] == [V5]
         assert found["_meta"][PREFIX + "serverInfo"]["name"] == "versioned"
-        eventually(lambda: server.sent("resources/unsubscribe") == [{"uri": "memo://one"}], "it is not told")
+        until(lambda: server.sent("resources/unsubscribe") == [{"uri": "memo://one"}], "it is not told")
         level: dict[str, Any] = {PREFIX + "logLevel": "debug"}
         host.result("tools/list", None, **level)
         assert server.sent("logging/setLevel") == [{"level": "debug"}]

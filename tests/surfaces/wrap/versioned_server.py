@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sys
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -80,7 +79,8 @@ def modern(method: str, params: dict[str, Any]) -> dict[str, Any]:
     if method in ("ping", "logging/setLevel", "resources/subscribe"):
         return error(-32601, f"Method not found: {method}")
     if method == "tools/call" and params["name"] == "asks" and "inputResponses" not in params:
-        time.sleep(params.get("arguments", {}).get("seconds", 0))
+        if gate := params.get("arguments", {}).get("gate"):
+            open(gate).close()  # a FIFO: until the test opens its other end
         form = {"type": "object", "properties": {"colour": {"type": "string"}}}
         asks = {"method": "elicitation/create", "params": {"message": "Which?", "requestedSchema": form}}
         return {
