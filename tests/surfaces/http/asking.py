@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 
 import anyio.to_thread
+from tests.waiting import LIMIT
 
 from meantime import HttpDoor
 
@@ -20,7 +21,7 @@ class Answer:
 
 def ask(door: HttpDoor, path: str, headers: Headers | None = None, method: str = "GET") -> Answer:
     """As any program would, with nothing added to what is sent. Of a stream, the beginning."""
-    connection = http.client.HTTPConnection("127.0.0.1", door.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", door.port, timeout=LIMIT)
     try:
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
         for name, value in {"Host": f"127.0.0.1:{door.port}", **(headers or {})}.items():

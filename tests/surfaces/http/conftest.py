@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Call, HttpDoor, Meantime, Thread
 from meantime.app.ledger_owner import LedgerOwner
@@ -57,7 +58,7 @@ async def door(open_door: OpenDoor) -> HttpDoor:
 @pytest.fixture
 async def http(door: HttpDoor) -> AsyncIterator[httpx.AsyncClient]:
     """What curl is: a program of the same user, without a token."""
-    async with httpx.AsyncClient(base_url=door.url, trust_env=False, verify=NO_TLS) as client:
+    async with over_tcp(door.url) as client:
         yield client
 
 
@@ -71,9 +72,7 @@ async def tasks(thread: Thread, mt: Meantime) -> None:
 @pytest.fixture
 async def write(door: HttpDoor) -> AsyncIterator[httpx.AsyncClient]:
     """A program that was given the token."""
-    headers = {"Authorization": f"Bearer {door.token}"}
-    given = {"trust_env": False, "headers": headers, "timeout": 30, "verify": NO_TLS}
-    async with httpx.AsyncClient(base_url=door.url, **given) as client:
+    async with over_tcp(door.url, headers={"Authorization": f"Bearer {door.token}"}) as client:
         yield client
 
 
@@ -84,6 +83,10 @@ def places() -> Iterator[Path]:
         yield Path(folder)
 
 
+def over_tcp(url: str, **more: Any) -> httpx.AsyncClient:
+    return httpx.AsyncClient(base_url=url, trust_env=False, verify=NO_TLS, timeout=LIMIT, **more)
+
+
 def over_socket(path: Path, **more: Any) -> httpx.AsyncClient:
     transport = httpx.AsyncHTTPTransport(uds=str(path), verify=NO_TLS)
-    return httpx.AsyncClient(base_url="http://meantime", transport=transport, timeout=30, **more)
+    return httpx.AsyncClient(base_url="http://meantime", transport=transport, timeout=LIMIT, **more)

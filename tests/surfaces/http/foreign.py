@@ -13,11 +13,11 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 30.0  # real seconds
+from tests.waiting import LIMIT, until
+
 CUTS = (
     "turn unanswered",  # the connection is cut after the request for a turn
     "dies before storing",  # the host is restarted with a turn in its hands
@@ -68,12 +68,12 @@ class Owner:
 
 class UnixConnection(http.client.HTTPConnection):
     def __init__(self, path: Path) -> None:
-        super().__init__("meantime", timeout=PATIENCE)
+        super().__init__("meantime", timeout=2 * LIMIT)
         self._path = str(path)
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(PATIENCE)
+        self.sock.settimeout(2 * LIMIT)
         self.sock.connect(self._path)
 
 
@@ -151,7 +151,8 @@ class Host:
         return post(self._socket, where, body, cut=cut)
 
     def until_told(self, count: int) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while self.turn() or len(self.transcript()) < count:
-            assert time.monotonic() < deadline, self.transcript()
-            time.sleep(0.02)
+        until(
+            lambda: self.turn() == 0 and len(self.transcript()) >= count,
+            f"{count} notices are told",
+            there=self.transcript,
+        )

@@ -7,9 +7,9 @@ import json
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from meantime import HttpDoor
+from tests.waiting import LIMIT
 
-PATIENCE = 10  # real seconds: an event that does not come fails the test instead of hanging it
+from meantime import HttpDoor
 
 
 class Said(NamedTuple):
@@ -31,7 +31,7 @@ class Listener:
     async def __aenter__(self) -> Listener:
         self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self._door.port, limit=1 << 24)
         self.writer.write(self._request)
-        head = await asyncio.wait_for(self.reader.readuntil(b"\r\n\r\n"), PATIENCE)
+        head = await asyncio.wait_for(self.reader.readuntil(b"\r\n\r\n"), LIMIT)
         first, *rest = head.decode().strip().split("\r\n")
         self.status = int(first.split()[1])
         self.headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in rest)}
@@ -45,7 +45,7 @@ class Listener:
     async def hear(self) -> Said:
         """The next event, or None at the end of the stream."""
         while "\n\n" not in self._text:
-            self._text += (await asyncio.wait_for(self._chunk(), PATIENCE)).decode()
+            self._text += (await asyncio.wait_for(self._chunk(), LIMIT)).decode()
         block, _, self._text = self._text.partition("\n\n")
         fields = dict(line.split(": ", 1) for line in block.split("\n"))
         return Said(fields["event"], json.loads(fields["data"]), fields.get("id"))

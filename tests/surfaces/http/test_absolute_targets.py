@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.waiting import LIMIT
 from uvicorn.protocols.http import auto
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -14,7 +15,7 @@ from meantime import HttpDoor
 
 from .conftest import OpenDoor
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.breadth]
 FOREIGN = [
     "http://evil/v1/tasks",
     "http://evil.example:80/v1/tasks",
@@ -38,7 +39,7 @@ async def status(door: HttpDoor, target: str) -> int:
     reader, writer = await asyncio.open_connection("127.0.0.1", door.port)
     head = f"GET {target.format(port=door.port)} HTTP/1.1\r\nHost: 127.0.0.1:{door.port}\r\n"
     writer.write(f"{head}Authorization: Bearer {door.token}\r\nConnection: close\r\n\r\n".encode())
-    line = await asyncio.wait_for(reader.readline(), 20)
+    line = await asyncio.wait_for(reader.readline(), LIMIT)
     writer.close()
     return int(line.split()[1])
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import httpx
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import HttpDoor, Meantime
 from meantime.kernel.lines import Kind, Line
@@ -14,6 +14,8 @@ from meantime.kernel.questions import PERMISSION, Question
 from meantime.ports.session import AgentSettings, Hearer, Prompt
 from meantime.runners.agent.agent_run import HostedAgent
 from meantime.testing.scripted_host import ScriptedHost
+
+from .conftest import over_tcp
 
 pytestmark = pytest.mark.anyio
 
@@ -41,14 +43,14 @@ class World:
         return answer.json()
 
     async def waiting(self, id: object) -> dict[str, Any]:
-        while True:
+        async def found() -> dict[str, Any]:
             task = (await self.client.get(f"/v1/tasks/{id}")).json()
-            if task["state"] == "waiting":
-                return task
-            await asyncio.sleep(0.01)
+            return task if task["state"] == "waiting" else {}
+
+        return await until_async(found, "the task waits for an answer")
 
     async def ended(self, id: object) -> dict[str, Any]:
-        await self.meantime.thread("default").wait(str(id), timeout=20)
+        await self.meantime.thread("default").wait(str(id), timeout=LIMIT)
         return (await self.client.get(f"/v1/tasks/{id}")).json()
 
 
@@ -58,7 +60,7 @@ async def world(tmp_path):
     async with (
         Meantime.open(tmp_path / "work.db", agents=agents) as mt,
         mt.serve(port=0, folder=tmp_path) as door,
-        httpx.AsyncClient(base_url=door.url, headers={"Authorization": f"Bearer {door.token}"}) as client,
+        over_tcp(door.url, headers={"Authorization": f"Bearer {door.token}"}) as client,
     ):
         yield World(mt, door, client)
 
@@ -91,6 +93,7 @@ async def test_a_question_is_shown_and_a_person_answers_it(world: World):
     assert (late.status_code, late.json()["code"]) == (409, "not_waiting")
 
 
+@pytest.mark.breadth
 async def test_a_task_names_the_rules_of_its_agent(world: World):
     task = await world.start("may I?")
     found = (await world.waiting(task["id"]))["rules"]

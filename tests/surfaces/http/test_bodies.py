@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import HttpDoor
 from meantime.kernel.errors import InvalidInput
@@ -134,7 +135,7 @@ async def test_a_body_that_never_ends_is_let_go(open_door: OpenDoor, clock: Fake
     )
     await clock.advance_to_alarm(77.0)
     with pytest.raises((asyncio.IncompleteReadError, ConnectionResetError)):
-        await asyncio.wait_for(reader.readexactly(1), 20)
+        await asyncio.wait_for(reader.readexactly(1), LIMIT)
     writer.close()
 
 

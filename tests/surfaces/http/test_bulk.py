@@ -11,6 +11,8 @@ import pytest
 from meantime import Call, HttpDoor, Meantime, Thread
 from meantime.surfaces.http import bulk_writes
 
+from .conftest import over_tcp
+
 pytestmark = [pytest.mark.anyio, pytest.mark.embedded]
 
 
@@ -86,7 +88,7 @@ async def test_the_token_of_a_thread_reaches_its_own_tasks_and_deletes_nothing(
     await (await thread.start(Call(int, "1"), id="mine")).wait()
     await (await mt.thread("other").start(Call(int, "1"), id="theirs")).wait()
     headers = {"Authorization": f"Bearer {door.thread_token('conv-1')}"}
-    async with httpx.AsyncClient(base_url=door.url, trust_env=False, headers=headers) as bound:
+    async with over_tcp(door.url, headers=headers) as bound:
         answer = (await bulk(bound, action="clear", ids=["mine", "theirs"], expect=2)).json()
         assert (answer["done"], answer["refused"][0]["id"]) == (1, "theirs")
         assert (await bulk(bound, action="purge", ids=["mine"], expect=1)).status_code == 403

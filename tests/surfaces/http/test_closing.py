@@ -11,13 +11,14 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import HttpDoor, Meantime
 from meantime.ports.store import Query
 from meantime.ports.tasks import Page
 from meantime.testing import FakeClock
 
-from .conftest import OpenDoor
+from .conftest import OpenDoor, over_tcp
 from .listening import Listener
 
 pytestmark = pytest.mark.anyio
@@ -38,7 +39,7 @@ async def test_answers_under_way_are_finished(
         return await page(query)
 
     monkeypatch.setattr(mt._runtime, "page", slow)
-    async with httpx.AsyncClient(base_url=door.url) as http:
+    async with over_tcp(door.url) as http:
         request = asyncio.create_task(http.get("/v1/health"))
         await asked.wait()
         closing = asyncio.create_task(door.close())
@@ -70,6 +71,7 @@ async def test_signals_stay_with_the_program(door: HttpDoor):
     assert all("uvicorn" not in repr(handler) for handler in handlers.values())
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("H6")
 @pytest.mark.scenario("001", "Server stops gracefully on process exit")
 async def test_an_interrupt_leaves_no_server_json(tmp_path: Path):
@@ -89,5 +91,5 @@ async def test_an_interrupt_leaves_no_server_json(tmp_path: Path):
     assert await program.stdout.readline() == b"open\n"
     assert (tmp_path / "work.db.http" / "server.json").exists()
     program.send_signal(signal.SIGINT)
-    await asyncio.wait_for(program.wait(), 20)
+    await asyncio.wait_for(program.wait(), LIMIT)
     assert os.listdir(tmp_path / "work.db.http") == ["token"]

@@ -16,7 +16,7 @@ from meantime import HttpDoor, InvalidInput
 from meantime.surfaces.http import client_limits, issued_tokens, one_time_codes, token_file
 from meantime.testing import FakeClock
 
-from .conftest import OpenDoor, over_socket
+from .conftest import OpenDoor, over_socket, over_tcp
 
 pytestmark = pytest.mark.anyio
 Show = Callable[..., Awaitable[httpx.Response]]
@@ -25,7 +25,7 @@ Show = Callable[..., Awaitable[httpx.Response]]
 @pytest.fixture
 async def page(door: HttpDoor) -> AsyncIterator[httpx.AsyncClient]:
     """A browser, as far as a server can tell."""
-    async with httpx.AsyncClient(base_url=door.url, trust_env=False, headers={"Origin": door.url}) as client:
+    async with over_tcp(door.url, headers={"Origin": door.url}) as client:
         yield client
 
 
@@ -55,7 +55,7 @@ async def test_a_code_becomes_a_token_with_its_scope(write: httpx.AsyncClient, s
     found = (await show(made["code"])).json()
     assert (found["access"], found["thread"], found["question"]) == ("read", "conv-1", None)
     headers = {"Authorization": f"Bearer {found['token']}"}
-    async with httpx.AsyncClient(base_url=door.url, headers=headers) as client:
+    async with over_tcp(door.url, headers=headers) as client:
         told = (await client.get("/v1/access")).json()
     assert told == {name: value for name, value in found.items() if name != "token"}
 
@@ -133,7 +133,7 @@ async def test_a_code_for_the_same_user_is_of_no_use_to_others(
     code = await code_of(write, sameUser=True)
     with monkeypatch.context() as other:
         other.setattr(client_limits, "peer_uid", lambda transport: os.geteuid() + 1)
-        async with httpx.AsyncClient(base_url=door.url, trust_env=False) as thief:
+        async with over_tcp(door.url) as thief:
             answer = await thief.post("/v1/codes/exchange", json={"code": code})
         assert refusal(answer) == (403, "other_user")
     assert (await show(code)).status_code == 200, "and it was not used up"

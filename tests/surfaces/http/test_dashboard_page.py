@@ -15,7 +15,7 @@ from meantime.surfaces.http import asgi_app
 from .asking import asking
 from .conftest import OpenDoor
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.browsers]
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "

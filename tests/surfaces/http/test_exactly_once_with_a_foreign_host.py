@@ -9,8 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from .foreign import CUTS, Cut, Host, Owner, post
+
+pytestmark = pytest.mark.faults
 
 
 @pytest.fixture
@@ -27,7 +30,7 @@ def start(folder: Path, *ids: str) -> list[str]:
     for id in ids:
         status, _ = post(socket, "/v1/tasks", {"thread": "conv-1", "command": ["true"], "id": id})
         assert status == 201
-        status, found = post(socket, "/v1/wait", {"ids": [id], "timeout": 60})
+        status, found = post(socket, "/v1/wait", {"ids": [id], "timeout": LIMIT})
         assert found["done"], found
     return [f"{id}.1" for id in ids]
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import anyio.to_thread
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import HttpDoor
 
@@ -72,6 +73,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("H13")
 @pytest.mark.scenario("001", "Responses include CORS headers")
 async def test_every_reading_route_answers_every_caller_as_the_table_says(
@@ -143,7 +145,7 @@ async def test_strict_wants_a_token_from_everybody(open_door: OpenDoor):
 async def test_another_user_of_this_machine_gets_nothing(door: HttpDoor, tasks: None):
     code = (  # what is imported later may not be readable to nobody
         "import os, socket, sys; os.setgid(65534); os.setuid(65534)\n"
-        f"s = socket.socket(); s.settimeout(10); s.connect(('127.0.0.1', {door.port}))\n"
+        f"s = socket.socket(); s.settimeout({LIMIT}); s.connect(('127.0.0.1', {door.port}))\n"
         f"s.sendall(f'GET {{sys.argv[1]}} HTTP/1.1\\r\\nHost: 127.0.0.1:{door.port}\\r\\n\\r\\n'.encode())\n"
         "print(s.recv(12)[9:].decode())"
     )

@@ -11,8 +11,9 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.waiting import LIMIT, until_async
 
-from jobs import Job, eventually
+from jobs import Job
 from meantime import Call, HttpDoor, InvalidInput, Meantime, Thread
 from meantime.kernel.questions import Question
 from meantime.surfaces.http import issued_tokens
@@ -73,6 +74,7 @@ async def test_a_revoked_token_is_refused_at_once_and_says_so(
     assert (await write.post("/v1/tokens/none/revoke", json={})).status_code == 404
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("P12")
 async def test_a_token_expires(write: httpx.AsyncClient, http: httpx.AsyncClient, clock: FakeClock):
     token = await given(write, days=1)
@@ -84,6 +86,7 @@ async def test_a_token_expires(write: httpx.AsyncClient, http: httpx.AsyncClient
     assert (await write.get("/v1/tokens")).json()["tokens"][0]["state"] == "expired"
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("P12")
 @pytest.mark.parametrize("end", ["token_revoked", "token_expired"])
 async def test_an_open_stream_ends_with_its_token_and_says_why(
@@ -104,8 +107,8 @@ async def test_an_open_stream_ends_with_its_token_and_says_why(
             await stream.hear()
         await given(write)
         assert not unharmed.reader.at_eof()
-    await eventually(lambda: is_watched(door, token["id"], count=0))
-    await eventually(lambda: is_watched(door, other["id"], count=0))
+    await until_async(lambda: is_watched(door, token["id"], count=0), "nothing watches the token")
+    await until_async(lambda: is_watched(door, other["id"], count=0), "nothing watches the other one")
 
 
 @pytest.mark.behaviour("P12")
@@ -114,12 +117,12 @@ async def test_a_request_that_waits_is_refused_when_its_token_ends(
 ):
     token, job = await given(write, access="write"), Job()
     await thread.start(job.call, id="slow")
-    with_token = {"headers": shown(token), "timeout": 60}
+    with_token = {"headers": shown(token), "timeout": LIMIT}
     waiting = [
         asyncio.create_task(http.get("/v1/tasks/slow/wait", **with_token)),
         asyncio.create_task(http.post("/v1/wait", json={"ids": ["slow"]}, **with_token)),
     ]
-    await eventually(lambda: is_watched(door, token["id"], count=2))
+    await until_async(lambda: is_watched(door, token["id"], count=2), "both requests wait")
     await write.post(f"/v1/tokens/{token['id']}/revoke", json={})
     for answer in await asyncio.gather(*waiting):
         assert (answer.status_code, answer.json()["code"]) == (401, "token_revoked")
@@ -138,7 +141,7 @@ async def test_the_token_of_a_question_gives_a_permission_and_reaches_nothing_el
 
     handle = await thread.start(Call(deploy), id="deploy")
     await thread.start(Call(int, "1"), id="mine")
-    await eventually(lambda: is_waiting(http, "deploy"))
+    await until_async(lambda: is_waiting(http, "deploy"), "the task waits for an answer")
     token = await given(write, question="deploy", access="write")
     assert token["question"] == "deploy"
     answer = await http.post("/v1/tasks/mine/answer", json={"answer": "allow"}, headers=shown(token))

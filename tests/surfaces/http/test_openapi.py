@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis import Case, GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi import checks
+from tests.waiting import LIMIT
 
 from meantime import Agent, Call, Shell
 from meantime.app.ledger_owner import LedgerOwner
@@ -27,6 +28,8 @@ from meantime.surfaces.http.schemas import STATUS_WORDS, Body
 from meantime.surfaces.http.task_encoding import words
 from meantime.surfaces.http.task_schemas import WireProgress, WireTask
 from meantime.testing import FakeSessionRunner, Reply
+
+pytestmark = pytest.mark.breadth
 
 DOCUMENT: dict[str, Any] = json.loads(document())
 CHECKS = [
@@ -110,7 +113,7 @@ ASKED += [
 @pytest.mark.parametrize(
     ("operation", "mode"), ASKED, ids=lambda value: getattr(value, "label", None) or value.value
 )
-@pytest.mark.parametrize("times", [5, pytest.param(25, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [5, pytest.param(25, marks=pytest.mark.breadth)])
 def test_whatever_is_asked_the_answer_is_described(
     battered: HttpDoor, operation: Any, mode: GenerationMode, times: int
 ):
@@ -149,7 +152,7 @@ def test_whatever_is_asked_the_answer_is_described(
     ],
 )
 def test_real_answers_have_exactly_the_described_fields(door: HttpDoor, path: str, schema: str):
-    answer = httpx.get(door.url + path).json()
+    answer = httpx.get(door.url + path, timeout=LIMIT).json()
     described = DOCUMENT["components"]["schemas"][schema]
     if schema == "Error":
         assert set(described["required"]) <= set(answer) <= set(described["properties"])
@@ -159,14 +162,14 @@ def test_real_answers_have_exactly_the_described_fields(door: HttpDoor, path: st
 
 def test_what_is_told_has_exactly_the_described_fields(door: HttpDoor):
     headers = {"Authorization": f"Bearer {door.token}"}
-    turn = httpx.post(f"{door.url}/v1/threads/conv-1/turns", json={}, headers=headers).json()
+    turn = httpx.post(f"{door.url}/v1/threads/conv-1/turns", json={}, headers=headers, timeout=LIMIT).json()
     schemas = DOCUMENT["components"]["schemas"]
     assert set(turn) == set(schemas["Turn"]["properties"])
     assert turn["notices"]
     for notice in turn["notices"]:
         assert set(notice) == set(schemas["Notice"]["properties"])
         assert set(notice["message"]) == set(schemas["Message"]["properties"])
-    httpx.post(f"{door.url}/v1/turns/{turn['turn']}/release", json={}, headers=headers)
+    httpx.post(f"{door.url}/v1/turns/{turn['turn']}/release", json={}, headers=headers, timeout=LIMIT)
 
 
 GOOD: list[tuple[str, dict[str, str], dict[str, Any]]] = [
@@ -249,4 +252,4 @@ def test_the_description_has_every_field_of_the_wire_and_no_other():
 
 
 def test_the_description_is_served(door: HttpDoor):
-    assert httpx.get(f"{door.url}/v1/openapi.json").json() == DOCUMENT
+    assert httpx.get(f"{door.url}/v1/openapi.json", timeout=LIMIT).json() == DOCUMENT

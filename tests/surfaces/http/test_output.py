@@ -10,12 +10,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Call, HttpDoor, Meantime, Settings, Shell, Thread
 from meantime.testing import FakeClock
 
-from .conftest import OpenDoor
-from .listening import PATIENCE
+from .conftest import OpenDoor, over_tcp
 
 pytestmark = pytest.mark.anyio
 SAID = "one\nzwei: größe\n漢字\n"
@@ -78,7 +78,7 @@ async def test_follow_gives_the_bytes_as_they_come_and_ends_with_the_task(
     script = f"printf 'first\\377'; until [ -e {go} ]; do sleep 0.02; done; printf second; exit 3"
     await thread.start(Shell(script), id="talks")
     heard = b""
-    async with http.stream("GET", "/v1/tasks/talks/output?follow=1&encoding=base64", timeout=30) as answer:
+    async with http.stream("GET", "/v1/tasks/talks/output?follow=1&encoding=base64") as answer:
         assert answer.headers["content-type"] == "application/octet-stream"
         async for piece in answer.aiter_bytes():
             heard += piece
@@ -97,13 +97,14 @@ async def lossy(tmp_path: Path) -> AsyncIterator[Meantime]:
         yield mt
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("I4")
 async def test_chunks_say_where_bytes_were_lost(lossy: Meantime):
     handle = await lossy.thread("t").start(Shell("seq 1 2000"), id="fast")
     await handle.wait()
     whole = "".join(f"{number}\n" for number in range(1, 2001)).encode()
     door = await lossy.serve(port=0)
-    async with httpx.AsyncClient(base_url=door.url, trust_env=False, timeout=30) as http:
+    async with over_tcp(door.url) as http:
         answer = await http.get("/v1/tasks/fast/output?follow=1&format=chunks&stream=stdout")
         assert answer.headers["content-type"] == "application/jsonl"
         lines = [json.loads(line) for line in answer.content.splitlines()]
@@ -124,30 +125,30 @@ async def test_chunks_say_where_bytes_were_lost(lossy: Meantime):
 async def test_a_door_that_closes_breaks_a_follower_off(open_door: OpenDoor, thread: Thread):
     """An end in good order would say that the task has said everything."""
     door = await open_door()
-    handle = await thread.start(Shell("printf first; exec sleep 60"), id="talks")
+    handle = await thread.start(Shell("printf first; exec sleep 3600"), id="talks")
     async with (
-        httpx.AsyncClient(base_url=door.url, trust_env=False, timeout=30) as http,
+        over_tcp(door.url) as http,
         http.stream("GET", "/v1/tasks/talks/output?follow=1") as answer,
     ):
         pieces = answer.aiter_bytes()
         assert await anext(pieces) == b"first"
         closing = asyncio.create_task(door.close())
         with pytest.raises((httpx.RemoteProtocolError, httpx.ReadError)):
-            await asyncio.wait_for(anext(pieces), PATIENCE)
-        await asyncio.wait_for(closing, PATIENCE)
+            await asyncio.wait_for(anext(pieces), LIMIT)
+        await asyncio.wait_for(closing, LIMIT)
     await handle.cancel(wait=True)
 
 
 async def test_a_follower_that_goes_away_leaves_nothing_behind(
     door: HttpDoor, thread: Thread, mt: Meantime, clock: FakeClock
 ):
-    handle = await thread.start(Shell("printf first; exec sleep 60"), id="talks")
+    handle = await thread.start(Shell("printf first; exec sleep 3600"), id="talks")
     polls = door._serving._app.polls  # type: ignore[union-attr]
     reader, writer = await asyncio.open_connection("127.0.0.1", door.port)
     writer.write(
         f"GET /v1/tasks/talks/output?follow=1 HTTP/1.1\r\nHost: 127.0.0.1:{door.port}\r\n\r\n".encode()
     )
-    await asyncio.wait_for(reader.readuntil(b"first"), PATIENCE)
+    await asyncio.wait_for(reader.readuntil(b"first"), LIMIT)
     assert len(polls) == 1
     writer.transport.abort()
     await clock.until(lambda: len(polls) == 0)
@@ -157,6 +158,6 @@ async def test_a_follower_that_goes_away_leaves_nothing_behind(
 @pytest.mark.behaviour("P12")
 async def test_a_threads_token_follows_its_own(door: HttpDoor, said: str, mt: Meantime):
     headers = {"Authorization": f"Bearer {door.thread_token('other')}"}
-    async with httpx.AsyncClient(base_url=door.url, headers=headers, trust_env=False) as http:
+    async with over_tcp(door.url, headers=headers) as http:
         assert (await http.get("/v1/tasks/cmd/output?follow=1")).status_code == 404
     await (await mt.thread("other").start(Call(int, "1"))).wait()

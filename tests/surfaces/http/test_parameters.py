@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.breadth]
 
 
 @pytest.mark.behaviour("H7")

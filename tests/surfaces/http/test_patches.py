@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Call, Context, HttpDoor, Meantime, Thread, current
 from meantime.surfaces.http import snapshot
@@ -19,7 +20,7 @@ from .asking import asking
 from .conftest import OpenDoor
 from .listening import Listener, Said
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.breadth]
 PATCHES = "/v1/events?format=patches"
 
 
@@ -34,16 +35,19 @@ def ids(said: Said) -> list[str]:
 async def hear_until(stream: Listener, clock: FakeClock, wanted: Any) -> Said:
     """The first event that fits; the clock goes on meanwhile, so that the feed looks again."""
     hearing = asyncio.ensure_future(stream.hear())
-    async with asyncio.timeout(20):
-        while True:
-            done, _ = await asyncio.wait({hearing}, timeout=0.01)
-            if not done:
-                await clock.advance(0.5)
-                continue
-            said = hearing.result()
-            if wanted(said):
-                return said
+
+    async def fits() -> bool:
+        nonlocal hearing
+        if not hearing.done():
+            await clock.advance(0.5)
+        elif wanted(hearing.result()):
+            return True
+        else:
             hearing = asyncio.ensure_future(stream.hear())
+        return False
+
+    await until_async(fits, "the event comes")
+    return hearing.result()
 
 
 async def test_a_snapshot_then_patches(door: HttpDoor, thread: Thread):
@@ -162,7 +166,7 @@ async def test_a_slow_reader_starts_again(open_door: OpenDoor):
             ring.publish(Patch.of(1, (), (), b'"' + b"x" * 100_000 + b'"'))
             assert (await quick.hear()).event == "patch"
         slow.reader._transport.resume_reading()  # pyright: ignore[reportAttributeAccessIssue]
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(LIMIT):
             while (said := await slow.hear()).event != "resync":
                 assert said.event == "patch"
         assert said.data["reason"] == "slow"

@@ -8,12 +8,15 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.waiting import until_async
 
 from meantime import Call, Context, HttpDoor, Meantime, Shell, Thread, current
 from meantime.kernel.limits import Limits
 from meantime.testing import FakeClock
 
-pytestmark = pytest.mark.anyio
+from .conftest import over_tcp
+
+pytestmark = [pytest.mark.anyio, pytest.mark.breadth]
 
 
 async def forever() -> None:
@@ -89,9 +92,12 @@ async def test_the_last_line_of_a_running_command_is_on_its_row(
         f"echo one; printf '\\033[31mtwo\\033[0m\\n'; while [ ! -e {done} ]; do sleep 0.05; done; echo three"
     )
     handle = await thread.start(Shell(script), id="said")
-    async with asyncio.timeout(30):
-        while (row := (await rows(http))[0])["now"] != "two":  # noqa: ASYNC110  no event says it
-            await asyncio.sleep(0.02)
+
+    async def said_two() -> dict[str, Any]:
+        (row,) = await rows(http)
+        return row if row["now"] == "two" else {}
+
+    row = await until_async(said_two, "its last line is on the row")
     assert row["lastEventAt"] is not None
     done.touch()
     await handle.wait()
@@ -161,7 +167,7 @@ async def test_the_token_of_a_thread_sees_its_own_numbers(
     door: HttpDoor, thread: Thread, mt: Meantime, tasks: None
 ):
     headers = {"Authorization": f"Bearer {door.thread_token('conv-1')}"}
-    async with httpx.AsyncClient(base_url=door.url, headers=headers, trust_env=False) as http:
+    async with over_tcp(door.url, headers=headers) as http:
         found = (await http.get("/v1/overview")).json()
         assert [row["id"] for row in await rows(http)] == ["mine"]
     assert (found["counts"]["all"], [one["id"] for one in found["threads"]]) == (1, ["conv-1"])

@@ -10,9 +10,10 @@ import pytest
 from meantime import Call, HttpDoor, Meantime, Shell, Thread
 from meantime.testing import FakeClock
 
+from .conftest import over_tcp
 from .listening import Listener
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.breadth]
 
 
 async def forever() -> None:
@@ -105,7 +106,7 @@ async def test_pages_of_a_search_go_on(http: httpx.AsyncClient, works: None):
 
 async def test_the_token_of_a_thread_finds_no_other_by_searching(door: HttpDoor, works: None):
     headers = {"Authorization": f"Bearer {door.thread_token('conv-1')}"}
-    async with httpx.AsyncClient(base_url=door.url, headers=headers, trust_env=False) as http:
+    async with over_tcp(door.url, headers=headers) as http:
         assert await found(http, "thread:other") == []
         assert await found(http, "-thread:conv-1") == []
         items = (await http.get("/v1/complete", params={"q": "thread:"})).json()["items"]

@@ -14,13 +14,14 @@ from pathlib import Path
 import httpx
 import pytest
 import uvicorn
+from tests.waiting import LIMIT
 
 from meantime import Call, InvalidInput, Meantime
 from meantime.blocking import Meantime as BlockingMeantime
 from meantime.surfaces.http import http_settings, port_socket, uvicorn_server
 from meantime.surfaces.http.http_settings import HttpSettings, in_force
 
-from .conftest import OpenDoor
+from .conftest import OpenDoor, over_tcp
 
 pytestmark = pytest.mark.anyio
 
@@ -69,7 +70,7 @@ async def test_the_system_chooses_the_port_after_ten_tries(open_door: OpenDoor):
         occupy(held, first, 10)
         door = await open_door(port=first)
         assert not first <= door.port < first + 10
-        async with httpx.AsyncClient(base_url=door.url) as http:
+        async with over_tcp(door.url) as http:
             assert (await http.get("/v1/health")).json()["status"] == "ok"
 
 
@@ -124,7 +125,7 @@ async def test_server_json_is_there_while_the_door_is_open(tmp_path: Path):
             assert found["startedAt"].endswith("Z")
             assert stat.S_IMODE(path.stat().st_mode) == 0o600
             assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-            async with httpx.AsyncClient(base_url=found["url"]) as http:
+            async with over_tcp(found["url"]) as http:
                 assert (await http.get("/v1/health")).status_code == 200
             assert sorted(os.listdir(path.parent)) == ["server.json", "token"], "nothing half-written"
         assert not path.exists()
@@ -142,7 +143,7 @@ async def test_somebody_elses_server_json_stays(open_door: OpenDoor, tmp_path: P
 @pytest.mark.behaviour("H3")
 async def test_the_ipv6_loopback_is_served(open_door: OpenDoor):
     door = await open_door(host="::1")
-    async with httpx.AsyncClient(base_url=door.url) as http:
+    async with over_tcp(door.url) as http:
         assert (await http.get("/v1/tasks")).status_code == 200
 
 
@@ -159,7 +160,7 @@ async def test_an_idle_server_sleeps_until_it_is_told_to_leave(
     monkeypatch.setattr(uvicorn.Server, "on_tick", look)
     door = await open_door()
     assert len(looks) == 1
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(LIMIT):
         await door.close()
     assert len(looks) == 2
 
@@ -199,9 +200,10 @@ async def test_a_missing_extra_is_named(mt: Meantime, monkeypatch: pytest.Monkey
     assert caught.value.code == "extra_missing"
 
 
+@pytest.mark.breadth
 def test_the_door_without_async(tmp_path: Path):
     with BlockingMeantime.open(tmp_path / "work.db") as mt, mt.serve(port=0) as door:
         mt.thread("a").start(Call(int, "1")).result()
-        assert httpx.get(f"{door.url}/v1/tasks").json()["total"] == 1
+        assert httpx.get(f"{door.url}/v1/tasks", timeout=LIMIT).json()["total"] == 1
         assert len(door.thread_token("a")) > 64
     assert door.url == ""

@@ -8,11 +8,12 @@ import socket
 
 import httpx
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Call, HttpDoor, Thread
 from meantime.testing import FakeClock
 
-from .conftest import OpenDoor
+from .conftest import OpenDoor, over_tcp
 from .listening import Listener
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +33,7 @@ async def dial(door: HttpDoor, said: bytes) -> tuple[asyncio.StreamReader, async
 async def cut_off(reader: asyncio.StreamReader) -> bytes:
     """What came before the connection was closed on us."""
     try:
-        return await asyncio.wait_for(reader.read(), 10)
+        return await asyncio.wait_for(reader.read(), LIMIT)
     except ConnectionResetError:
         return b""
 
@@ -44,7 +45,7 @@ async def test_no_more_streams_are_open_than_the_cap(open_door: OpenDoor):
         await one.hear()
         async with Listener(door) as refused:
             assert (refused.status, refused.headers["retry-after"]) == (503, "5")
-    async with httpx.AsyncClient(base_url=door.url) as http:
+    async with over_tcp(door.url) as http:
         assert (await http.get("/v1/health")).status_code == 200
 
 
@@ -59,6 +60,7 @@ async def test_a_place_is_free_again_when_its_client_left(open_door: OpenDoor, c
         await clock.until(lambda: feed.clients == 0)
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("M6")
 async def test_a_client_that_does_not_read_is_resynced(open_door: OpenDoor, thread: Thread, clock: FakeClock):
     """It falls out of the ring, costs nobody anything, and starts again when it reads."""
@@ -140,6 +142,7 @@ async def test_a_url_or_body_that_is_too_big_is_refused(http: httpx.AsyncClient)
     assert (big.status_code, big.json()["code"]) == (413, "body_too_big")
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("P10")
 async def test_a_client_that_does_not_read_its_response_is_disconnected(
     open_door: OpenDoor, thread: Thread, clock: FakeClock

@@ -11,7 +11,9 @@ import pytest
 from meantime import Agent, Call, Meantime, Thread
 from meantime.testing import FakeClock, FakeSessionRunner, Reply
 
-pytestmark = pytest.mark.anyio
+from .conftest import over_tcp
+
+pytestmark = [pytest.mark.anyio, pytest.mark.breadth]
 
 
 @pytest.fixture
@@ -146,7 +148,7 @@ async def test_history_survives_a_restart_with_all_fields(tmp_path: Path, path: 
                 order = Agent("explore", "look around")
                 handle = await mt.thread("a").start(order, id="kept", description="Look", batch="b-1")
                 await handle.wait()
-            async with mt.serve(port=0) as door, httpx.AsyncClient(base_url=door.url) as http:
+            async with mt.serve(port=0) as door, over_tcp(door.url) as http:
                 answers.append((await http.get(path)).json())
     assert answers[0] == answers[1]
     assert "kept" in str(answers[0]) or "byStatus" in str(answers[0])

@@ -10,6 +10,7 @@ import pytest
 from meantime import Call, HttpDoor, Meantime, Thread
 
 from .asking import asking
+from .conftest import over_tcp
 from .listening import Listener
 
 pytestmark = pytest.mark.anyio
@@ -50,7 +51,7 @@ async def test_an_agent_names_itself_as_the_parent_and_nobody_of_another_thread(
 
     async def start(thread: str, parent: str) -> httpx.Response:
         headers = {"Authorization": f"Bearer {door.thread_token(thread)}"}
-        async with httpx.AsyncClient(base_url=door.url, trust_env=False, headers=headers) as client:
+        async with over_tcp(door.url, headers=headers) as client:
             return await client.post("/v1/tasks", json={"command": ["true"], "parent": parent})
 
     for thread in ("mine", "conv-1"):

@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Agent, Meantime, Thread
 from meantime.kernel.lines import Kind, Line, PlacedLine
@@ -18,8 +19,9 @@ from meantime.runners.agent.agent_run import HostedAgent
 from meantime.surfaces.http.timeline_reads import TEXT, paired
 from meantime.testing.scripted_host import ScriptedHost
 
+from .conftest import over_tcp
+
 pytestmark = pytest.mark.anyio
-PATIENCE = 30.0
 LONG = "x" * (TEXT + 5)
 
 
@@ -52,13 +54,13 @@ class World:
 
     async def start(self) -> str:
         handle = await self.thread.start(Agent("review", "look"))
-        async with asyncio.timeout(PATIENCE):
-            await self.looked.wait()
-        for _ in range(3_000):
-            if (await self.get(f"/v1/tasks/{handle.id}"))["state"] == "waiting":
-                return handle.id
-            await asyncio.sleep(0.01)
-        raise TimeoutError("It never asked.")
+        await asyncio.wait_for(self.looked.wait(), LIMIT)
+
+        async def asks() -> bool:
+            return (await self.get(f"/v1/tasks/{handle.id}"))["state"] == "waiting"
+
+        await until_async(asks, "the agent asks")
+        return handle.id
 
     async def get(self, path: str, **params: Any) -> dict[str, Any]:
         answer = await self.client.get(path, params=params)
@@ -74,7 +76,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     async with (
         Meantime.open(tmp_path / "work.db", agents=agents) as mt,
         mt.serve(port=0, folder=tmp_path) as door,
-        httpx.AsyncClient(base_url=door.url, headers={"Authorization": f"Bearer {door.token}"}) as client,
+        over_tcp(door.url, headers={"Authorization": f"Bearer {door.token}"}) as client,
     ):
         world.client, world.thread = client, mt.thread("conv-1")
         yield world
@@ -94,12 +96,14 @@ async def test_a_timeline_shows_turns_calls_and_waiting_and_follows_them(world: 
     assert (wait["detail"], wait["endMs"], wait["parent"]) == ("May I?", None, spans["tool", "bash"]["id"])
     assert set(found["totals"]) == {"modelMs", "toolMs", "waitMs", "queueMs"}
     await world.client.post(f"/v1/tasks/{id}/answer", json={"answer": "allow"})
-    for _ in range(3_000):
+
+    async def ended() -> dict[str, Any] | None:
         later = await world.get(f"/v1/tasks/{id}/timeline", after=found["seq"])
-        changed = {(span["kind"], span["name"]): span for span in later["spans"]}
-        if changed.get(("tool", "bash"), {}).get("endMs") is not None:
-            break
-        await asyncio.sleep(0.01)
+        bash = [one for one in later["spans"] if (one["kind"], one["name"]) == ("tool", "bash")]
+        return later if bash and bash[0]["endMs"] is not None else None
+
+    later = await until_async(ended, "the call has ended") or {}
+    changed = {(span["kind"], span["name"]): span for span in later["spans"]}
     assert changed["tool", "bash"]["error"]
     assert changed["wait", "waiting for permission"]["note"] == "allowed by you"
     assert ("tool", "grep") not in changed  # it did not change since
@@ -121,12 +125,12 @@ async def test_messages_come_page_by_page_each_call_with_its_result(world: World
     assert (bash["name"], bash["detail"], bash["result"]) == ("bash", "pytest -x", None)
     assert not second["more"]
     await world.client.post(f"/v1/tasks/{id}/answer", json={"answer": "allow"})
-    for _ in range(3_000):
+
+    async def result() -> dict[str, Any]:
         third = await world.get(f"/v1/tasks/{id}/messages", after=second["next"])
-        if any(one["id"] == bash["id"] for one in third["messages"]):
-            break
-        await asyncio.sleep(0.01)
-    (ended,) = [one for one in third["messages"] if one["id"] == bash["id"]]
+        return next((one for one in third["messages"] if one["id"] == bash["id"]), {})
+
+    ended = await until_async(result, "the call has its result")
     assert (ended["error"], ended["truncated"], len(ended["result"])) == (True, True, TEXT)
     for given in ({"limit": 501}, {"limit": 0}, {"after": -1}):
         assert (await world.client.get(f"/v1/tasks/{id}/messages", params=given)).status_code == 400

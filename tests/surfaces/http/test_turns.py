@@ -7,11 +7,14 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.waiting import until_async
 
 from jobs import Job
 from meantime import Call, HttpDoor, Meantime, Thread
 from meantime.testing import FakeClock
 from runtimes import runtime_of
+
+from .conftest import over_tcp
 
 pytestmark = pytest.mark.anyio
 
@@ -158,18 +161,14 @@ async def test_a_turn_that_nobody_heard_of_is_given_back_at_once(
     await opening.wait()
     connections = door._serving._server.server_state.connections  # type: ignore[union-attr]
     writer.transport.abort()
-    for _ in range(1_000):
-        if not connections:
-            break
-        await asyncio.sleep(0.01)
-    assert not connections
+    await until_async(lambda: not connections, "the connection is gone")
     go.set()
     monkeypatch.undo()
-    for _ in range(1_000):  # the other is being closed
-        found = ids(await opened(write))
-        if found:
-            break
-    assert found == ["one.1"]
+
+    async def told() -> list[str]:
+        return ids(await opened(write))
+
+    assert await until_async(told, "the other turn is closed") == ["one.1"]
 
 
 @pytest.mark.behaviour("P12")
@@ -180,7 +179,7 @@ async def test_a_threads_token_has_its_own_turns(
     await ended(mt.thread("other"), "theirs")
     theirs = await opened(write, "other")
     headers = {"Authorization": f"Bearer {door.thread_token('conv-1')}"}
-    async with httpx.AsyncClient(base_url=door.url, headers=headers, trust_env=False) as agent:
+    async with over_tcp(door.url, headers=headers) as agent:
         assert (await agent.post("/v1/threads/other/turns", json={})).status_code == 404
         for verb, body in (
             ("boundary", {}),

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Call, InvalidInput, Meantime, Thread
 from meantime.surfaces.http import client_limits, routes
@@ -21,7 +21,7 @@ from meantime.system.platform import LONGEST_SOCKET
 from meantime.testing import FakeClock
 from runtimes import runtime_of
 
-from .conftest import OpenDoor, over_socket
+from .conftest import OpenDoor, over_socket, over_tcp
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +35,7 @@ async def test_a_program_of_this_user_reads_and_writes_without_a_token(open_door
         assert (await local.post("/v1/limits", json={"total": 7})).json()["total"] == 7
         assert (await local.get("/v1/info")).json()["url"] == door.url
         assert (await local.post("/v1/tasks", content=b"{}")).status_code == 415
-    async with httpx.AsyncClient(base_url=door.url, trust_env=False) as http:
+    async with over_tcp(door.url) as http:
         assert (await http.get("/v1/tasks")).status_code == 401
 
 
@@ -218,7 +218,7 @@ async def test_those_who_wait_there_are_answered_when_it_closes(
     async with over_socket(places / "http.sock") as local:
         asked = asyncio.create_task(local.get("/v1/threads/conv-1/wake"))
         await clock.until(lambda: runtime_of(mt).waking._sleepers.get("conv-1"))
-        await asyncio.wait_for(door.close(), 10)
+        await asyncio.wait_for(door.close(), LIMIT)
         assert (await asked).status_code == 204
     await (await thread.start(Call(int, "1"))).wait()
 

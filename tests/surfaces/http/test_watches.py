@@ -10,11 +10,13 @@ import pytest
 from meantime import HttpDoor, Meantime, Shell, Thread
 from meantime.kernel.watches import spec_of
 
+from .conftest import over_tcp
+
 pytestmark = pytest.mark.anyio
 
 
 async def test_a_watch_is_started_listed_and_told(write: httpx.AsyncClient, thread: Thread):
-    server = await thread.start(Shell("echo ERROR one; exec sleep 60"), id="server")
+    server = await thread.start(Shell("echo ERROR one; exec sleep 3600"), id="server")
     body = {"thread": "conv-1", "watch": {"log": "server", "match": "ERROR", "once": True}}
     started = await write.post("/v1/tasks", json=body)
     assert started.status_code == 201, started.text
@@ -45,10 +47,10 @@ async def test_a_watch_that_makes_no_sense_is_refused(
 
 
 async def test_a_token_of_a_thread_watches_nothing_of_another(door: HttpDoor, mt: Meantime, thread: Thread):
-    theirs = await mt.thread("other").start(Shell("exec sleep 60"), id="theirs", batch="build")
-    mine = await thread.start(Shell("exec sleep 60"), id="mine")
+    theirs = await mt.thread("other").start(Shell("exec sleep 3600"), id="theirs", batch="build")
+    mine = await thread.start(Shell("exec sleep 3600"), id="mine")
     headers = {"Authorization": f"Bearer {door.thread_token('conv-1')}"}
-    async with httpx.AsyncClient(base_url=door.url, trust_env=False, headers=headers) as client:
+    async with over_tcp(door.url, headers=headers) as client:
         for watch in (
             {"log": "theirs", "match": "x"},
             {"task": "theirs"},
@@ -69,10 +71,10 @@ async def test_a_prefix_of_an_own_task_never_means_another_threads_task(
     door: HttpDoor, mt: Meantime, thread: Thread, source: str
 ):
     """The whole id of their task is the beginning of one of ours."""
-    theirs = await mt.thread("other").start(Shell("echo secret; exec sleep 60"), id="build")
-    mine = await thread.start(Shell("echo own; exec sleep 60"), id="builda")
+    theirs = await mt.thread("other").start(Shell("echo secret; exec sleep 3600"), id="build")
+    mine = await thread.start(Shell("echo own; exec sleep 3600"), id="builda")
     headers = {"Authorization": f"Bearer {door.thread_token('conv-1')}"}
-    async with httpx.AsyncClient(base_url=door.url, trust_env=False, headers=headers) as client:
+    async with over_tcp(door.url, headers=headers) as client:
         answer = await client.post("/v1/tasks", json={"watch": {source: "build", "match": "."}})
     assert answer.status_code == 201, answer.text
     watch = await thread.get(answer.json()["id"])

@@ -15,6 +15,8 @@ from meantime import Call, HttpDoor, Meantime, Thread, background
 from meantime.kernel.errors import Degraded
 from meantime.testing import FakeClock, FakeSessionRunner, Reply
 
+from .conftest import over_tcp
+
 pytestmark = pytest.mark.anyio
 
 
@@ -375,7 +377,7 @@ async def test_info_of_a_ledger_on_disk(tmp_path: Path):
     async with (
         Meantime.open(tmp_path / "work.db") as mt,
         mt.serve(port=0) as door,
-        httpx.AsyncClient(base_url=door.url, trust_env=False) as http,
+        over_tcp(door.url) as http,
     ):
         info = (await http.get("/v1/info")).json()
         assert (info["home"], info["ledger"]) == (str(tmp_path), str(tmp_path / "work.db"))
