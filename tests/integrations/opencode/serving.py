@@ -9,19 +9,18 @@ import re
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
+from tests.waiting import LIMIT, until_async
 
 from integrations.agents.installed import OPENCODE, OPENCODE_OFFLINE, configure_opencode, listening
 from integrations.agents.model import Asked, Model
 from integrations.agents.wires.words import Said
 
-T = TypeVar("T")
-PATIENCE = 120.0  # seconds: the machine may be busy
+ROOT = Path(__file__).resolve().parents[3]
 IDS = re.compile(r'<task-notification id="([^"]+)"')
 
 
@@ -64,7 +63,7 @@ class Running(Place):
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        self.http = httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False)
+        self.http = httpx.Client(base_url=self.url, timeout=LIMIT, trust_env=False)
         self.start()
 
     def start(self) -> None:
@@ -79,7 +78,7 @@ class Running(Place):
     def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(PATIENCE)
+        self.process.wait(LIMIT)
         assert self.process.stdout
         self.process.stdout.close()
 
@@ -100,19 +99,14 @@ class Running(Place):
     def idle(self, session: str) -> bool:
         return session not in self.http.get("/session/status").json()
 
+    async def until_idle(self, session: str) -> None:
+        """While what runs on our own loop goes on."""
+        await until_async(lambda: asyncio.to_thread(self.idle, session), f"the session {session} is idle")
 
-def eventually(look: Callable[[], T], why: Callable[[], object] = lambda: "") -> T:
-    until = time.monotonic() + PATIENCE
-    while not (found := look()):
-        assert time.monotonic() < until, why()
-        time.sleep(0.02)
-    return found
-
-
-async def soon(look: Callable[[], T], why: Callable[[], object] = lambda: "") -> T:
-    """The same, while what runs on our own loop goes on."""
-    until = time.monotonic() + PATIENCE
-    while not (found := await asyncio.to_thread(look)):
-        assert time.monotonic() < until, why()
-        await asyncio.sleep(0.02)
-    return found
+    async def until_messages(self, session: str, right: Callable[[list[dict[str, Any]]], bool]) -> None:
+        """While what runs on our own loop goes on."""
+        await until_async(
+            lambda: asyncio.to_thread(lambda: right(self.messages(session))),
+            f"the session {session} has the messages",
+            lambda: asyncio.to_thread(self.messages, session),
+        )

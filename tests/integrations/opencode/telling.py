@@ -1,5 +1,6 @@
 """An owner of a ledger that tells an OpenCode session, and dies by `kill -9` at a chosen place:
-`python telling.py PLACE LEDGER URL SESSION`. Without a place it goes on until everything is told."""
+`python -m tests.integrations.opencode.telling PLACE LEDGER URL SESSION`. Without a place it goes on until
+everything is told."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ import os
 import signal
 import sys
 from typing import Any
+
+from tests.waiting import until_async
 
 from meantime import Call, Meantime, OpenCodeHost
 from meantime.integrations.opencode.wire.api_client import ApiClient
@@ -57,9 +60,12 @@ async def main(place: str, ledger: str, url: str, session: str) -> None:
             await (await thread.start(Call(work, number))).wait()
         kind = Dies if place == "told" else OpenCodeHost
         mt.attach(session, kind(url, session))
-        while await mt.notices():  # noqa: ASYNC110  from outside
-            await asyncio.sleep(0.02)
+        await until_async(lambda: is_told(mt), "everything is told", mt.notices)
         print(*[notice.id for notice in await mt.notices("told")])
+
+
+async def is_told(mt: Meantime) -> bool:
+    return not await mt.notices()
 
 
 if __name__ == "__main__":

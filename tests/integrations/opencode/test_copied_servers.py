@@ -12,7 +12,7 @@ import pytest
 
 from meantime.integrations.opencode.server import OpenCodeServer, end_left, remembered
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.agents]
 
 
 class Left:

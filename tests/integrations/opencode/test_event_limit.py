@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime.integrations.opencode.errors import Away
 from meantime.integrations.opencode.wire import api_client
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.agents]
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 
 
@@ -29,7 +30,7 @@ async def test_a_server_whose_event_does_not_end_is_given_up(monkeypatch: pytest
     found: list[bytes] = []
 
     async def read() -> None:
-        async with asyncio.timeout(30), client.events() as events:
+        async with asyncio.timeout(LIMIT), client.events() as events:
             async for data in events:
                 found.append(data)
 

@@ -3,7 +3,6 @@ that is killed takes its turn along, which is told as lost; its sessions can be 
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import sqlite3
@@ -11,12 +10,13 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from integrations.agents.installed import OPENCODE, needs
 from integrations.agents.model import Model, script
@@ -26,10 +26,15 @@ from meantime.integrations.opencode.server import AccountRecord
 from meantime.integrations.opencode.wire.api_client import ApiClient
 from meantime.ports.session import AgentSettings
 
-from .serving import PATIENCE, Place, Running, eventually, soon
+from .serving import ROOT, Place, Running
 
-pytestmark = [needs(OPENCODE), pytest.mark.xdist_group("opencode-kills"), pytest.mark.anyio, pytest.mark.slow]
-OWNER = Path(__file__).with_name("working.py")
+pytestmark = [
+    needs(OPENCODE),
+    pytest.mark.xdist_group("opencode-kills"),
+    pytest.mark.anyio,
+    pytest.mark.agents,
+]
+OWNER = "tests.integrations.opencode.working"
 
 
 class Workplace(Place):
@@ -53,8 +58,8 @@ class Workplace(Place):
     @contextmanager
     def owner(self, prompt: str, place: str = "") -> Iterator[subprocess.Popen[str]]:
         settings = msgspec.json.encode(self.settings).decode()
-        words = [sys.executable, str(OWNER), place, str(self.ledger), settings, prompt]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as owner:
+        words = [sys.executable, "-m", OWNER, place, str(self.ledger), settings, prompt]
+        with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as owner:
             try:
                 yield owner
             finally:
@@ -74,14 +79,17 @@ def bash(command: str) -> dict[str, Any]:
     return {"tool": "bash", "arguments": {"command": command, "description": "a test"}}
 
 
-def until(gate: Path) -> str:
+def waits_for(gate: Path) -> str:
     return f"until [ -e {gate} ]; do sleep 0.02; done"
 
 
 async def ended(mt: Meantime) -> Any:
-    while not (task := (await mt.list())[0]).ended:  # noqa: ASYNC110  from outside
-        await asyncio.sleep(0.02)
-    return task
+    await until_async(lambda: has_ended(mt), "the task has ended", mt.list)
+    return (await mt.list())[0]
+
+
+async def has_ended(mt: Meantime) -> bool:
+    return (await mt.list())[0].ended
 
 
 async def kinds(mt: Meantime, task: str) -> list[str]:
@@ -91,17 +99,21 @@ async def kinds(mt: Meantime, task: str) -> list[str]:
 @pytest.mark.behaviour("P4")
 async def test_a_turn_outlives_its_owner(work: Workplace):
     gate = work.folder / "gate"
-    with work.owner("outlives " + script(bash(until(gate)), {"text": "Done."})) as owner:
-        eventually(lambda: work.asked("outlives"))
+    with work.owner("outlives " + script(bash(waits_for(gate)), {"text": "Done."})) as owner:
+        await until_async(lambda: work.asked("outlives"), "the model is asked")
         owner.kill()
     before = work.record()
     assert before
     assert before.process.is_alive
     async with work.opened() as mt:
         task = (await mt.list())[0]
-        async with asyncio.timeout(PATIENCE):  # what was done while nobody listened comes first
-            while "call" not in (lines := await kinds(mt, task.id)):  # noqa: ASYNC110  polled, as a user would
-                await asyncio.sleep(0.02)
+
+        async def lines_with_call() -> list[str]:
+            lines = await kinds(mt, task.id)
+            return lines if "call" in lines else []
+
+        # What was done while nobody listened comes first.
+        lines = await until_async(lines_with_call, "its call is heard")
         assert lines == ["text", "call"]
         gate.touch()
         task = await ended(mt)
@@ -123,7 +135,7 @@ async def test_a_prompt_is_given_once(work: Workplace, server: Running, place: s
     word = f"once-{place}".replace(" ", "-")
     work.settings = AgentSettings(runner="opencode", url=server.url, cwd=str(server.project))
     with work.owner(f"{word} " + script({"text": "Done."}), place) as owner:
-        assert owner.wait(PATIENCE) == -signal.SIGKILL
+        assert owner.wait(LIMIT) == -signal.SIGKILL
     async with work.opened() as mt:
         task = await ended(mt)
         assert task.outcome.result == "Done."
@@ -136,8 +148,7 @@ async def test_a_permission_is_answered_after_a_restart(work: Workplace):
     with work.owner("permits " + script(bash("echo forty-two"), {"text": "Done."})) as owner:
         assert owner.stdout
         id = owner.stdout.readline().strip()
-        await soon(lambda: work.asked("permits"))
-        await soon(lambda: "permission" in _ledger(work))
+        await until_async(lambda: "permission" in _ledger(work), "the question is on disk")
         owner.kill()
     async with work.opened() as mt:
         task = await mt.get(id)
@@ -150,7 +161,7 @@ async def test_a_permission_is_answered_after_a_restart(work: Workplace):
 
 def _ledger(work: Workplace) -> str:
     """Whether the question is on disk: the ledger itself belongs to the other process."""
-    with sqlite3.connect(f"file:{work.ledger}?mode=ro", uri=True) as ledger:
+    with closing(sqlite3.connect(f"file:{work.ledger}?mode=ro", uri=True)) as ledger:
         return str(ledger.execute("select * from tasks").fetchall())
 
 
@@ -158,9 +169,9 @@ async def test_a_server_that_is_killed_loses_the_turn_and_not_the_session(work: 
     pid = work.folder / "pid"
     async with work.opened() as mt:
         thread = mt.thread("conv-1")
-        prompt = "loses " + script(bash(f"echo $$ > {pid}; exec sleep 100"), {"text": "Never."})
+        prompt = "loses " + script(bash(f"echo $$ > {pid}; exec sleep 1000"), {"text": "Never."})
         handle = await thread.start(Agent("worker", prompt))
-        await soon(lambda: pid.exists() and pid.read_text().strip())
+        await until_async(lambda: pid.exists() and pid.read_text().strip(), "its command runs")
         record = work.record()
         assert record
         os.kill(record.process.pid, signal.SIGKILL)
@@ -198,9 +209,9 @@ async def test_a_server_that_is_killed_before_the_model_was_asked_is_asked_again
 async def test_a_close_leaves_the_turn_to_the_next_owner(work: Workplace):
     gate = work.folder / "gate"
     async with work.opened() as mt:
-        prompt = "left " + script(bash(until(gate)), {"text": "Done."})
+        prompt = "left " + script(bash(waits_for(gate)), {"text": "Done."})
         await mt.thread("conv-1").start(Agent("worker", prompt))
-        await soon(lambda: work.asked("left"))
+        await until_async(lambda: work.asked("left"), "the model is asked")
     left = work.record()
     assert left
     assert left.process.is_alive

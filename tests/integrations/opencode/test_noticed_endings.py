@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from integrations.agents.installed import OPENCODE, needs
 from integrations.agents.model import script
@@ -18,10 +19,15 @@ from meantime.integrations.opencode.errors import Away
 from meantime.integrations.opencode.wire.api_client import ApiClient
 from meantime.ports.session import AgentSettings
 
-from .serving import PATIENCE, Running, soon
+from .serving import Running
 
-pytestmark = [needs(OPENCODE), pytest.mark.xdist_group("opencode-detecting"), pytest.mark.anyio]
-NEVER = 2 * PATIENCE  # seconds: a look that comes so late makes a test fail
+pytestmark = [
+    needs(OPENCODE),
+    pytest.mark.xdist_group("opencode-detecting"),
+    pytest.mark.anyio,
+    pytest.mark.agents,
+]
+NEVER = 2 * LIMIT  # seconds: a look that comes so late makes a test fail
 IDLE = "session.idle"
 RESULT = "Twelve modules, and none of them is circular."
 
@@ -48,19 +54,19 @@ async def launch(server: Running, mt: Meantime, dialect: str, word: str, gate: P
     order = {"description": "count the modules", "prompt": prompt, "agent": "explore"}
     said = await mt.thread(parent).toolset(dialect).call(f"{dialect}_task", order)
     assert said.data["status"] == "running", said
-    await soon(lambda: server.asked(word))
+    await until_async(lambda: server.asked(word), "the model is asked")
     return Launched(said.data["task_id"], word, parent, gate)
 
 
 async def completed_and_told(server: Running, mt: Meantime, launched: Launched) -> None:
     """The task is completed, and its parent was asked once more, with the whole result."""
     launched.gate.touch()
-    task = (await asyncio.wait_for(mt.thread(launched.parent).wait(launched.task), PATIENCE))[0]
+    task = (await asyncio.wait_for(mt.thread(launched.parent).wait(launched.task), LIMIT))[0]
     assert (task.status, await mt.thread(launched.parent).result(task.id)) == ("completed", RESULT)
-    asked = await soon(lambda: server.asked(f"parent-{launched.word}")[1:])
+    asked = await until_async(lambda: server.asked(f"parent-{launched.word}")[1:], "the parent is told")
     assert "count the modules" in asked[0].text
     assert asked[0].text.count(RESULT) == 1
-    await soon(lambda: server.idle(launched.parent))
+    await server.until_idle(launched.parent)
     assert len(server.asked(f"parent-{launched.word}")) == 2
 
 

@@ -8,8 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 import meantime.surfaces.install as install
+
+pytestmark = pytest.mark.agents
 
 NODE = shutil.which("node")
 SOURCE = Path(install.__file__).with_name("opencode.js")
@@ -57,7 +60,7 @@ def test_the_session_is_named_to_our_tools_and_to_those_behind_a_wrap(tmp_path: 
     (tmp_path / "calls.mjs").write_text(calls)
     environ = {"MEANTIME_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
     said = subprocess.run(
-        [str(NODE), "calls.mjs"], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60,
+        [str(NODE), "calls.mjs"], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=LIMIT,
         check=True,
     )  # fmt: skip
     named = {True: "ses_1", False: "the model's own"}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import stays_async, until_async
 
 from integrations.agents.installed import OPENCODE, needs
 from integrations.agents.model import script
@@ -18,10 +20,11 @@ from meantime.kernel.budgets import Budget
 from meantime.kernel.lines import Kind
 from meantime.ports.session import AgentSettings
 
-from .serving import Running, soon
+from .serving import Running
+from .telling import is_told
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.agents,
     needs(OPENCODE),
     pytest.mark.xdist_group("opencode-sessions"),
     pytest.mark.anyio,
@@ -32,7 +35,7 @@ def bash(command: str) -> dict[str, Any]:
     return {"tool": "bash", "arguments": {"command": command, "description": "a test"}}
 
 
-def until(gate: Path) -> str:
+def waits_for(gate: Path) -> str:
     return f"until [ -e {gate} ]; do sleep 0.02; done"
 
 
@@ -92,8 +95,8 @@ async def test_a_resume_goes_on_in_its_session(server: Running, thread: Thread):
 @pytest.mark.behaviour("L22")
 async def test_a_busy_session_is_forked(server: Running, thread: Thread, tmp_path: Path):
     gate = tmp_path / "gate"
-    source = await start(thread, "forked", bash(until(gate)), {"text": "The source is done."})
-    await soon(lambda: server.asked("forked"))
+    source = await start(thread, "forked", bash(waits_for(gate)), {"text": "The source is done."})
+    await until_async(lambda: server.asked("forked"), "the model is asked")
     copy = await thread.fork(source, script({"text": "The copy is done."}))
     assert await copy.result() == "The copy is done."
     assert "forked" in server.asked("forked")[-1].text
@@ -103,43 +106,46 @@ async def test_a_busy_session_is_forked(server: Running, thread: Thread, tmp_pat
 
 
 @pytest.mark.behaviour("L26")
-async def test_a_provider_that_refuses_for_a_while_ends_nothing(server: Running, thread: Thread):
-    refused = {"text": "At last.", "errors": 2, "error": 429, "retry_after": 1}
-    handle = await start(thread, "refused", refused)
-    seen = set[str]()
+async def test_a_provider_that_refuses_for_a_while_ends_nothing(
+    server: Running, thread: Thread, tmp_path: Path
+):
+    steps, later = tmp_path / "steps.json", tmp_path / "later.json"
+    steps.write_text(json.dumps([{"error": 429, "retry_after": 1}]))
+    later.write_text(json.dumps([{"text": "At last."}]))
+    handle = await thread.start(Agent("worker", f"refused %%{steps}%%"))
 
-    async def look() -> None:
-        while not (task := await handle.get()).ended:
-            seen.add(task.progress.phase if task.progress else "")
-            await asyncio.sleep(0.02)
+    async def waits() -> bool:
+        task = await handle.get()
+        assert not task.ended, task.outcome
+        return task.progress is not None and "waits for the provider" in task.progress.phase
 
-    await look()
+    await until_async(waits, "it waits for the provider", handle.get)
+    later.replace(steps)
     assert await handle.result() == "At last."
-    assert len(server.asked("refused")) == 3
-    assert any("waits for the provider" in phase for phase in seen), seen
+    assert len(server.asked("refused")) >= 2
 
 
 @pytest.mark.behaviour("L8")
 async def test_a_session_can_be_stopped_while_the_provider_refuses(server: Running, thread: Thread):
     """OpenCode's own record of such a turn says neither that it ended nor that it failed."""
     handle = await start(thread, "endless", {"error": 429, "retry_after": 1})
-    await soon(lambda: len(server.asked("endless")) >= 2)
+    await until_async(lambda: len(server.asked("endless")) >= 2, "the model is asked again")
     answer = await thread.cancel(handle, wait=True)
     assert isinstance(answer.task.outcome, Cancelled)
     asked = len(server.asked("endless"))
     assert server.idle(answer.task.session or "")
-    await asyncio.sleep(1.5)  # longer than it would have waited
-    assert len(server.asked("endless")) == asked
+    await stays_async(lambda: len(server.asked("endless")) == asked, "it is asked no more", seconds=1.5)
 
 
 @pytest.mark.behaviour("L6")
 async def test_a_stop_ends_what_the_agent_runs(server: Running, thread: Thread, tmp_path: Path):
     mark = tmp_path / "pid"
-    handle = await start(thread, "stopped", bash(f"echo $$ > {mark}; sleep 60"))
-    await soon(lambda: mark.exists() and mark.read_text().strip())
+    handle = await start(thread, "stopped", bash(f"echo $$ > {mark}; sleep 1000"))
+    await until_async(lambda: mark.exists() and mark.read_text().strip(), "its command runs")
     answer = await thread.cancel(handle, wait=True)
     assert isinstance(answer.task.outcome, Cancelled)
-    await soon(lambda: not Path(f"/proc/{mark.read_text().strip()}").exists())
+    command = Path(f"/proc/{mark.read_text().strip()}")
+    await until_async(lambda: not command.exists(), "its command is gone")
 
 
 @pytest.mark.behaviour("L3")
@@ -198,19 +204,23 @@ async def test_questions_are_asked_and_answered(server: Running, mt: Meantime, t
 
 
 async def waiting(handle: Handle, other_than: str = "") -> Any:
-    while (task := await handle.get()).question is None or task.question.id == other_than:
+    async def asks() -> bool:
+        task = await handle.get()
         assert not task.ended, task.outcome
-        await asyncio.sleep(0.02)
-    return task
+        return task.question is not None and task.question.id != other_than
+
+    await until_async(asks, "it asks", handle.get)
+    return await handle.get()
 
 
 @pytest.mark.behaviour("L17")
 async def test_a_session_is_steered_in_the_middle_of_a_turn(server: Running, thread: Thread, tmp_path: Path):
     gate = tmp_path / "gate"
-    handle = await start(thread, "steered", bash(until(gate)), {"text": "Heard."})
-    await soon(lambda: server.asked("steered"))
+    handle = await start(thread, "steered", bash(waits_for(gate)), {"text": "Heard."})
+    await until_async(lambda: server.asked("steered"), "the model is asked")
     assert await thread.send(handle, "by the way") == "steered"
-    await soon(lambda: "by the way" in str(server.messages(_session(server, "steered"))))
+    session = await asyncio.to_thread(_session, server, "steered")
+    await server.until_messages(session, lambda found: "by the way" in str(found))
     gate.touch()
     assert await handle.result() == "Heard."
     assert server.asked("steered")[-1].said[-1].text == "by the way"
@@ -229,7 +239,7 @@ async def test_an_agent_has_the_tools_that_it_is_given(server: Running, thread: 
 
 @pytest.mark.behaviour("L15")
 async def test_a_last_turn_has_no_tools_and_what_follows_it_has_them_again(server: Running, thread: Thread):
-    steps = [bash("true"), bash("sleep 60"), {"text": "Never."}]
+    steps = [bash("true"), bash("sleep 1000"), {"text": "Never."}]
     handle = await start(thread, "spends", *steps, agent="brief")
     task = await handle.wait()
     assert isinstance(task.outcome, Failed)
@@ -266,9 +276,8 @@ async def test_four_subagents_of_one_turn_are_all_told_once(server: Running, mt:
     )
     await thread.wait(*handles)
     ids = [notice.id for notice in await mt.notices("unread", "leased", "told")]
-    while await mt.notices():  # noqa: ASYNC110  the host tells them in its own time
-        await asyncio.sleep(0.02)
-    await soon(lambda: server.idle(parent))
+    await until_async(lambda: is_told(mt), "everything is told", mt.notices)
+    await server.until_idle(parent)
     assert sorted(ids) == sorted(f"{handle.id}.1" for handle in handles)
     assert server.told("parent") == ids
     assert {f"Child {n}." for n in range(4)} == {await handle.result() for handle in handles}

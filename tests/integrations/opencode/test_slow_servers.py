@@ -11,13 +11,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.waiting import LIMIT
 
 from meantime.integrations.opencode import session_turn
 from meantime.integrations.opencode.errors import Away
 from meantime.integrations.opencode.wire.server_events import ServerEvents
 from meantime.ports.session import AgentSettings, Brief, Prompt, Turned
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.agents]
 SESSION = "ses_slow"
 
 
@@ -82,14 +83,14 @@ class Nobody:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, seconds in (("BLIND", 0.01), ("GRACE", 0.05), ("CALM", 60.0)):
+    for name, seconds in (("BLIND", 0.01), ("GRACE", 0.05), ("CALM", 2 * LIMIT)):
         monkeypatch.setattr(session_turn, name, seconds)
 
 
 async def turned(server: Server, folder: Path) -> Turned:
     brief = Brief("t_1", "any", AgentSettings(runner="opencode"), "/", "", "conv-1", folder)
     turn = session_turn.SessionTurn(Reached(server), SESSION, Prompt("go", "key"), brief, Nobody())  # type: ignore[arg-type]
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(LIMIT):
         return await turn.run()
 
 

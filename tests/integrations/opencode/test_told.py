@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until, until_async
 
 from integrations.agents.installed import OPENCODE, needs
 from integrations.agents.model import Asked, script
 from meantime import Call, Meantime, OpenCodeHost
 from meantime.integrations.opencode.wire.api_client import ApiClient
 
-from .serving import PATIENCE, Running, eventually, soon
+from .serving import ROOT, Running
+from .telling import is_told
 
-pytestmark = [pytest.mark.slow, needs(OPENCODE), pytest.mark.xdist_group("opencode-told"), pytest.mark.anyio]
-OWNER = Path(__file__).with_name("telling.py")
+pytestmark = [
+    pytest.mark.agents,
+    needs(OPENCODE),
+    pytest.mark.xdist_group("opencode-told"),
+    pytest.mark.anyio,
+]
+OWNER = "tests.integrations.opencode.telling"
 PLACES = [
     "note before",
     "note during",
@@ -51,10 +56,7 @@ async def finished(mt: Meantime, thread: str, count: int = 1) -> list[str]:
 
 
 async def all_told(mt: Meantime) -> None:
-    until = time.monotonic() + PATIENCE
-    while left := await mt.notices():
-        assert time.monotonic() < until, left
-        await asyncio.sleep(0.02)
+    await until_async(lambda: is_told(mt), "everything is told", mt.notices)
 
 
 @pytest.mark.behaviour("N5")
@@ -64,13 +66,13 @@ async def test_an_idle_session_is_woken_and_told_with_one_turn(server: Running, 
     ids = await finished(mt, session, 4)
     mt.attach(session, OpenCodeHost(server.url, session))
     await all_told(mt)
-    await soon(lambda: server.idle(session))
+    await server.until_idle(session)
     assert server.told("idle-one") == ids
     assert len(server.asked("idle-one")) == 2
     assert "result 3" in server.asked("idle-one")[-1].text
     again = await finished(mt, session)
     await all_told(mt)
-    await soon(lambda: server.idle(session))
+    await server.until_idle(session)
     assert server.told("idle-one") == [*ids, *again]
     assert len(server.asked("idle-one")) == 3
 
@@ -84,13 +86,13 @@ async def test_a_session_that_uses_a_tool_is_told_at_its_next_step(
     step = {"tool": "bash", "arguments": {"command": wait, "description": "wait"}}
     session = server.session()
     server.prompt(session, "busy-tool " + script(step, {"text": "Done."}))
-    await soon(lambda: server.asked("busy-tool"))
+    await until_async(lambda: server.asked("busy-tool"), "the model is asked")
     ids = await finished(mt, session, 2)
     mt.attach(session, OpenCodeHost(server.url, session))
-    await soon(lambda: len(server.messages(session)) == 4)  # both are in it, while the tool runs
+    await server.until_messages(session, lambda found: len(found) == 4)  # both are in it, while the tool runs
     gate.touch()
     await all_told(mt)
-    await soon(lambda: server.idle(session))
+    await server.until_idle(session)
     assert server.told("busy-tool") == ids
     assert len(server.asked("busy-tool")) == 2
 
@@ -100,13 +102,13 @@ async def test_a_session_in_its_last_step_takes_one_more(server: Running, mt: Me
     gate = tmp_path / "gate"
     session = server.session()
     server.prompt(session, "busy-model " + script({"text": "Done.", "wait_file": str(gate)}))
-    await soon(lambda: server.asked("busy-model"))
+    await until_async(lambda: server.asked("busy-model"), "the model is asked")
     ids = await finished(mt, session)
     mt.attach(session, OpenCodeHost(server.url, session))
-    await soon(lambda: len(server.messages(session)) == 3)
+    await server.until_messages(session, lambda found: len(found) == 3)
     gate.touch()
     await all_told(mt)
-    await soon(lambda: server.idle(session))
+    await server.until_idle(session)
     assert server.told("busy-model") == ids
     assert len(server.asked("busy-model")) == 2
 
@@ -121,7 +123,7 @@ def test_told_once_by_an_owner_that_is_killed(server: Running, tmp_path: Path, p
     assert killed.returncode == -signal.SIGKILL, killed
     done = _owner("", tmp_path, server.url, session)
     assert done.returncode == 0, done
-    eventually(lambda: server.idle(session))
+    until(lambda: server.idle(session), "the session is idle")
     ids = done.stdout.split()
     assert len(ids) == 4
     assert server.told(word) == ids
@@ -130,8 +132,8 @@ def test_told_once_by_an_owner_that_is_killed(server: Running, tmp_path: Path, p
 
 
 def _owner(place: str, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, str(OWNER), place, str(folder / "work.db"), *more]
-    return subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    words = [sys.executable, "-m", OWNER, place, str(folder / "work.db"), *more]
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=2 * LIMIT, check=False)
 
 
 @pytest.mark.behaviour("P5")
@@ -153,7 +155,7 @@ async def test_told_once_over_a_server_that_is_killed_in_between(
     monkeypatch.setattr(ApiClient, "prompt", dies_first)
     mt.attach(session, OpenCodeHost(server.url, session))
     await all_told(mt)
-    await soon(lambda: server.idle(session))
+    await server.until_idle(session)
     assert killed
     assert server.told("server-dies") == ids
     assert len(server.asked("server-dies")) == 2
@@ -180,7 +182,7 @@ async def test_a_server_that_dies_before_it_asked_the_model_is_asked_again(
     monkeypatch.setattr(ApiClient, "prompt", dies_with_it)
     mt.attach(session, OpenCodeHost(server.url, session))
     await all_told(mt)
-    await soon(lambda: server.idle(session))
+    await server.until_idle(session)
     assert server.told("unwoken") == ids
     assert len(server.asked("unwoken")) == 2
 
@@ -200,7 +202,7 @@ async def test_a_server_that_dies_while_the_model_is_asked_tells_once(server: Ru
     server.model.before_answer = dies
     mt.attach(session, OpenCodeHost(server.url, session))
     await all_told(mt)
-    await soon(lambda: server.idle(session))
+    await server.until_idle(session)
     assert killed
     assert server.told("silenced") == ids
 
@@ -214,7 +216,7 @@ async def test_notices_wait_for_a_server_that_is_away(server: Running, mt: Meant
     assert len(await mt.notices()) == 2
     server.start()
     await all_told(mt)
-    await soon(lambda: server.idle(session))
+    await server.until_idle(session)
     assert server.told("away") == ids
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
+
 from meantime.integrations.opencode.message_ids import message_id, part_id
 from meantime.integrations.opencode.message_lines import lines_of
 from meantime.integrations.opencode.message_view import MessageView
@@ -12,6 +14,8 @@ from meantime.integrations.opencode.prompt_log import PromptLog
 from meantime.integrations.opencode.turn_result import Undecided, verdict
 from meantime.kernel.lines import Kind
 from meantime.ports.session import Turned
+
+pytestmark = pytest.mark.agents
 
 
 def step(

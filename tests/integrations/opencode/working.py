@@ -1,19 +1,18 @@
-"""An owner of a ledger whose agent works in OpenCode: `python working.py PLACE LEDGER SETTINGS PROMPT`. It is
-killed from outside, or kills itself at a place (see telling.py)."""
+"""An owner of a ledger whose agent works in OpenCode:
+`python -m tests.integrations.opencode.working PLACE LEDGER SETTINGS PROMPT`. It is killed from outside, or
+kills itself at a place (see telling.py)."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from pathlib import Path
 
 import msgspec
 
-sys.path.insert(0, str(Path(__file__).parent))
-from telling import dying
-
 from meantime import Agent, Meantime
 from meantime.ports.session import AgentSettings
+
+from .telling import dying
 
 
 async def main(place: str, ledger: str, settings: str, prompt: str) -> None:
