@@ -10,7 +10,6 @@ import asyncio
 import ssl
 import time
 from collections.abc import Callable
-from contextlib import suppress
 
 import msgspec
 from msgspec import Struct
@@ -19,12 +18,12 @@ from meantime.kernel.errors import Disconnected, InvalidInput, Refused
 
 from .join_line import ANOTHER, JoinLine
 from .nats_address import TLS_NAME
-from .nats_client import NatsClient, NatsMessage, check_nats, connect_once, nats_client
+from .nats_client import LoginRefused, NatsClient, NatsMessage, check_nats, close, log_in
 from .nats_subjects import NatsSubjects
 
 PROTOCOL = 1
 ASK_AGAIN = 1.0  # seconds
-NEW_LINE_WAIT = 2.0  # seconds until the server knows a line
+NEW_LINE_WAIT = 8.0  # seconds until the server knows a line: it waits for those that are slow to log in
 MOST_WAIT = 15.0  # seconds for the owner's answer
 
 
@@ -63,18 +62,16 @@ async def request_login(
         InvalidInput: The answer is not of the owner that the line names.
     """
     check_nats()
-    client = nats_client()
 
     def read(data: bytes) -> JoinAnswer | None:
         answer = _verified(opened(data))
         return answer if (answer.line, answer.name) == (line.id, request.name) else None
 
+    client = await _log_in(line, authority)
     try:
-        await _log_in(client, line, authority)
         answer = await _ask(client, line, msgspec.json.encode(request), read)
     finally:
-        with suppress(Exception):  # a client that was not connected fails to close
-            await client.close()
+        await close(client)
     if answer.error:
         raise Refused(answer.error[:1_000], hint=answer.hint[:1_000])
     return answer
@@ -98,47 +95,35 @@ def _verified(signed: bytes | None) -> JoinAnswer:
     )
 
 
-async def _log_in(client: NatsClient, line: JoinLine, authority: str) -> None:
-    """A line that was printed a moment ago may not have reached the server yet."""
-    over = asyncio.get_running_loop().time() + NEW_LINE_WAIT
-    while True:
-        try:
-            return await _connect(client, line, authority)
-        except Refused:
-            if 0 < line.expires <= time.time() or asyncio.get_running_loop().time() > over:
-                raise
-        await asyncio.sleep(0.25)
-
-
-async def _connect(client: NatsClient, line: JoinLine, authority: str) -> None:
+async def _log_in(line: JoinLine, authority: str) -> NatsClient:
     async def ignore(*problem: object) -> None: ...
 
-    context = ssl.create_default_context(cadata=authority) if authority else None
+    is_over = 0 < line.expires <= time.time()
     try:
-        await connect_once(
-            client,
+        return await log_in(
             line.server,
             user=f"join-{line.id}",
             password=line.password,
-            tls=context,
+            tls=ssl.create_default_context(cadata=authority) if authority else None,
             tls_name=TLS_NAME if authority else "",
             failed=ignore,
             closed=ignore,
+            patience=0.0 if is_over else NEW_LINE_WAIT,
         )
-    except ConnectionError as problem:
-        if "uthorization" in str(problem):
-            raise _unknown_line(line) from None
+    except LoginRefused as refused:
+        raise _unknown_line(line, refused) from None
+    except (ConnectionError, TimeoutError) as problem:
         raise Disconnected(
             f"The server at {line.server} could not be logged in to: {problem}.",
             hint="Is the daemon up there (`meantime status`)? Its `meantime doctor` looks for the cause.",
         ) from None
 
 
-def _unknown_line(line: JoinLine) -> Refused:
+def _unknown_line(line: JoinLine, refused: LoginRefused) -> Refused:
     over = time.time() - line.expires
     if line.expires and over >= 0:
         return Refused(f"This join line expired {over / 60:.0f} min ago.", hint=ANOTHER)
-    return Refused("The owner does not know this join line, or has revoked it.", hint=ANOTHER)
+    return Refused(f"The owner does not know this join line, or has revoked it ({refused}).", hint=ANOTHER)
 
 
 async def _ask(
@@ -166,9 +151,11 @@ async def _ask(
                 await client.flush()
                 await asyncio.wait((answered,), timeout=ASK_AGAIN)
     except Exception as problem:
-        said = f"did not answer for {MOST_WAIT:.0f} s" if isinstance(problem, TimeoutError) else str(problem)
+        said = f"The owner did not answer for {MOST_WAIT:.0f} s; its server does."
+        if not isinstance(problem, TimeoutError):
+            said = f"The server was lost before the owner answered: {problem}."
         raise Disconnected(
-            f"The owner {said}; its server does.",
+            said,
             hint="Is the daemon up there (`meantime status`)? Then use the line again: it is still good.",
         ) from None
     return answered.result()

@@ -7,12 +7,16 @@ import importlib.util
 import logging
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, cast
+from functools import cache
+from typing import Any, Protocol
 
 from meantime.kernel.errors import InvalidInput
 
 PING_SECONDS = 2  # a server that does not answer two pings is gone
 CONNECT_SECONDS = 3
+CLOSE_SECONDS = 1.0
+RELOAD = 0.5  # seconds in which a server reads its accounts again, if nobody is slow to log in
+AGAIN = 0.1  # seconds between two attempts to log in
 MOST_RECEIVED = 8192  # messages of one subscription that wait for our event loop; the client drops more
 MOST_RECEIVED_BYTES = 64 * 1024 * 1024
 
@@ -80,12 +84,32 @@ def check_nats() -> None:
         )
 
 
-def nats_client() -> NatsClient:
-    """A client that is not connected yet."""
+_CUT = (BrokenPipeError, ConnectionResetError, ConnectionAbortedError, ssl.SSLError)
+
+
+class LoginRefused(ConnectionError):
+    """The server does not accept a login. It says so, or closes the connection in place of an answer: what it
+    said is lost where the reset arrives before it was read.
+    """
+
+
+@cache
+def _client_class() -> type[Any]:
     from nats.aio.client import Client
 
-    logging.getLogger("asyncio").addFilter(_is_news)  # once, however often
-    return cast(NatsClient, Client())
+    logging.getLogger("asyncio").addFilter(_is_news)
+
+    class SecureClient(Client):
+        async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
+            """The package leaves it to the server whether to encrypt: somebody in between could say no, and
+            would be sent the password."""
+            if initial_connection and "tls" in self.options:
+                if not info.get("tls_required") and not info.get("tls_available"):
+                    raise ConnectionError("The server does not offer TLS.")
+                info["tls_required"] = True
+            await super()._process_info(info, initial_connection)
+
+    return SecureClient
 
 
 def _is_news(record: logging.LogRecord) -> bool:
@@ -93,8 +117,7 @@ def _is_news(record: logging.LogRecord) -> bool:
     return "eof_received() has no effect" not in record.getMessage()
 
 
-async def connect_once(
-    client: NatsClient,
+async def log_in(
     server: str,
     *,
     user: str,
@@ -103,15 +126,51 @@ async def connect_once(
     tls_name: str,
     failed: Callable[[Exception], Awaitable[None]],
     closed: Callable[[], Awaitable[None]],
-) -> None:
-    """Connects to one server, or raises why not, within some seconds. By itself the client tries a port that
-    nobody listens on for ever, and then does not say why."""
-    problems: list[Exception] = []
+    patience: float = RELOAD,
+) -> NatsClient:
+    """A client that is logged in to one server, within some seconds.
 
-    async def failed_once(problem: Exception) -> None:
-        problems.append(problem)
-        del problems[:-1]
-        await failed(problem)
+    A login that is refused is tried again for `patience` seconds. A server that reads its accounts again does
+    not know a new login yet, cuts off everybody who is about to log in, even with a good login, and answers
+    nobody else until that is done.
+
+    Raises:
+        LoginRefused: It stays refused.
+        TimeoutError: The server does not answer.
+        ConnectionError: It cannot be reached.
+    """
+    over = asyncio.get_running_loop().time() + patience
+    while True:
+        try:
+            return await _log_in_once(server, user, password, tls, tls_name, failed, closed)
+        except (LoginRefused, TimeoutError):
+            if asyncio.get_running_loop().time() > over:
+                raise
+        await asyncio.sleep(AGAIN)
+
+
+async def _log_in_once(
+    server: str,
+    user: str,
+    password: str,
+    tls: ssl.SSLContext | None,
+    tls_name: str,
+    failed: Callable[[Exception], Awaitable[None]],
+    closed: Callable[[], Awaitable[None]],
+) -> NatsClient:
+    """By itself the client tries a port that nobody listens on for ever, and then does not say why."""
+    client: NatsClient = _client_class()()
+    problems: list[Exception] = []
+    is_accepted = False
+
+    async def failed_later(problem: Exception) -> None:
+        problems[:] = [problem]
+        if is_accepted:
+            await failed(problem)
+
+    async def closed_later() -> None:
+        if is_accepted:
+            await closed()
 
     try:
         async with asyncio.timeout(2 * CONNECT_SECONDS):
@@ -127,18 +186,43 @@ async def connect_once(
                 connect_timeout=CONNECT_SECONDS,
                 ping_interval=PING_SECONDS,
                 max_outstanding_pings=2,
-                error_cb=failed_once,
-                closed_cb=closed,
-                disconnected_cb=closed,
+                error_cb=failed_later,
+                closed_cb=closed_later,
+                disconnected_cb=closed_later,
             )
+        if not client.is_connected:  # the package takes the end of the connection for an answer
+            raise ConnectionResetError("the connection was closed")
+        is_accepted = True
+        return client
     except Exception as problem:
-        said = problem
-        if problems and (isinstance(problem, TimeoutError) or "no servers" in str(problem).lower()):
-            said = problems[-1]
-        raise ConnectionError(str(said) or type(said).__name__) from None
+        raise _login_error(problem, problems) from None
+    finally:
+        if not is_accepted:
+            await close(client)
 
 
-def abort(client: NatsClient) -> None:
+def _login_error(problem: Exception, before: list[Exception]) -> OSError:
+    """before: what the client reported while it tried."""
+    if before and (isinstance(problem, TimeoutError) or "no servers" in str(problem).lower()):
+        problem = before[-1]
+    if isinstance(problem, TimeoutError):
+        return TimeoutError("it does not answer")
+    said = (str(problem) or type(problem).__name__).removeprefix("nats: ").strip("'")
+    is_cut = isinstance(problem, _CUT) and not isinstance(problem, ssl.SSLCertVerificationError)
+    is_refused = is_cut or "uthorization" in said or "uthentication" in said
+    return (LoginRefused if is_refused else ConnectionError)(said)
+
+
+async def close(client: NatsClient) -> None:
+    """Within a second, whatever the server does."""
+    try:
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await client.close()
+    except Exception:  # a client that was not connected fails to close
+        _abort(client)
+
+
+def _abort(client: NatsClient) -> None:
     """Drops the connection of a client whose close waits for a server that takes nothing. The package
     has no public way to do that."""
     transport: Any = getattr(client, "_transport", None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import ssl
 from abc import abstractmethod
-from contextlib import suppress
 from random import shuffle
 
 from msgspec import Struct
@@ -15,12 +14,14 @@ from meantime.kernel.errors import InvalidInput, Refused
 from meantime.ports.carrier import MOST_BYTES, StateChanged
 
 from .nats_address import NatsAddress
-from .nats_client import NatsClient, abort, check_nats, connect_once, nats_client
+from .nats_client import LoginRefused, NatsClient, check_nats, close, log_in
 from .nats_subjects import NatsSubjects
 
 LOOK = 1.0  # seconds between looks at the client
-CLOSE_SECONDS = 1.0
-REFUSED = "The server refuses the login {user} (Authorization Violation): it was revoked, or is another's."
+REFUSED = (
+    "The server refuses the login {user} ({said}): it was revoked, or is another's. Join again with a new "
+    "line, or correct the carrier's address."
+)
 HEADROOM = 4096  # bytes of a message besides its data
 
 
@@ -61,7 +62,6 @@ class NatsEnd(CarrierEnd[Publication]):
         raise problem
 
     async def _connect_to(self, server: str) -> None:
-        client = nats_client()
         lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         said = ""  # by the server
 
@@ -74,8 +74,7 @@ class NatsEnd(CarrierEnd[Publication]):
             said = str(problem) or type(problem).__name__
 
         try:
-            await connect_once(
-                client,
+            client = await log_in(
                 server,
                 user=self._address.user,
                 password=self._address.password,
@@ -84,17 +83,17 @@ class NatsEnd(CarrierEnd[Publication]):
                 failed=failed,
                 closed=closed,
             )
+        except LoginRefused as refused:
+            raise Refused(REFUSED.format(user=self._address.user or "nobody", said=refused)) from None
+        try:
             if client.max_payload < MOST_BYTES + HEADROOM:
                 raise InvalidInput(
                     f"The server takes messages up to {client.max_payload:,} bytes only.",
                     hint=f"Set its max_payload to at least {MOST_BYTES + HEADROOM:,}.",
                 )
             await self._prepare(client)
-        except BaseException as problem:
-            with suppress(Exception):  # a client that was not connected fails to close
-                await client.close()
-            if "uthorization" in str(problem):
-                raise Refused(REFUSED.format(user=self._address.user or "nobody")) from None
+        except BaseException:
+            await close(client)
             raise
         self._client, self._lost = client, lost
 
@@ -109,13 +108,8 @@ class NatsEnd(CarrierEnd[Publication]):
 
     async def _disconnect(self) -> None:
         client, self._client = self._client, None
-        if client is None:
-            return
-        try:
-            async with asyncio.timeout(CLOSE_SECONDS):
-                await client.close()
-        except Exception:
-            abort(client)
+        if client is not None:
+            await close(client)
 
     async def _write(self, batch: list[Publication]) -> None:
         assert self._client is not None

@@ -122,7 +122,7 @@ class AccountFiles:
     @contextmanager
     def change(self, absent: PrivateServerRecord | None = None) -> Generator[PrivateServerRecord]:
         """The record, to be changed; an exception leaves the files as they were. A server that runs reads its
-        configuration again.
+        configuration again if there was a change: whoever logs in at that moment is cut off.
 
         absent: the record where there is none; without it that is NotFound.
         """
@@ -130,11 +130,15 @@ class AccountFiles:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.folder.chmod(0o700)
         with self._locked():
-            record = self.read() or absent
+            known = self.read()
+            record = known or absent
             if record is None:
                 raise _no_server(self.folder)
+            before = b"" if known is None else msgspec.json.encode(known)
             record.expire(time.time())
             yield record
+            if msgspec.json.encode(record) == before:
+                return
             self._write(record)
             if record.process is not None and record.is_ready and record.process.is_alive:
                 os.kill(record.process.pid, signal.SIGHUP)

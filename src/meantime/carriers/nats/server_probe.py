@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 
 from msgspec import Struct
 
 from meantime.ports.carrier import MOST_BYTES
 
 from .nats_address import NatsAddress
-from .nats_client import NatsClient, NatsMessage, check_nats, connect_once, nats_client
+from .nats_client import NatsClient, NatsMessage, check_nats, close, log_in
 from .nats_end import HEADROOM
 from .nats_subjects import NatsSubjects
 
@@ -35,7 +34,6 @@ async def look_at_server(address: NatsAddress, worker: str = "") -> ServerLook:
     """Connects, and with the name of a worker tries what its login must not do: each try is harmless where it
     succeeds, and is refused where it should be."""
     check_nats()
-    client = nats_client()
     refused: list[str] = []
 
     async def failed(problem: Exception) -> None:
@@ -44,8 +42,7 @@ async def look_at_server(address: NatsAddress, worker: str = "") -> ServerLook:
     async def ignore() -> None: ...
 
     try:
-        await connect_once(
-            client,
+        client = await log_in(
             address.servers[0],
             user=address.user,
             password=address.password,
@@ -54,13 +51,15 @@ async def look_at_server(address: NatsAddress, worker: str = "") -> ServerLook:
             failed=failed,
             closed=ignore,
         )
+    except Exception as problem:
+        return ServerLook(problem=str(problem) or type(problem).__name__)
+    try:
         allowed = await _try_all(client, address, refused) if worker else ()
         return ServerLook(max_payload=client.max_payload, allowed=allowed)
     except Exception as problem:  # the package has many
         return ServerLook(problem=str(problem) or type(problem).__name__)
     finally:
-        with suppress(Exception):
-            await client.close()
+        await close(client)
 
 
 async def _try_all(client: NatsClient, address: NatsAddress, refused: list[str]) -> tuple[str, ...]:
