@@ -24,7 +24,7 @@ from .demo_work import pieces
 from .final_report import DemoReport, as_json, take_account
 from .layout import summary
 from .replies import Answers
-from .signals import Signals
+from .signals import Signals, keep_output
 from .subagent import Subagent
 
 CONVERSATION = "demo"
@@ -40,7 +40,7 @@ class Wishes(NamedTuple):
 
 def play(wishes: Wishes) -> int:
     """Returns the exit code: 0 only where everything that was handed off was told once, in order."""
-    with Signals() as signals:
+    with Signals() as signals, keep_output():
         try:
             with _folder(wishes.keep) as folder:
                 return asyncio.run(_play(folder, wishes, signals))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
-from collections.abc import Callable
-from contextlib import suppress
+import termios
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -47,3 +49,27 @@ class Signals:
         if self._cancel is not None:
             with suppress(RuntimeError):  # the loop is closed: it was over anyway
                 self._cancel()
+
+
+@contextmanager
+def keep_output() -> Generator[None]:
+    """With each Ctrl+C a terminal drops output that it has not shown yet, our last words too: not in here."""
+    is_changed = _set_drops(drops=False)
+    try:
+        yield
+    finally:
+        if is_changed:
+            _set_drops(drops=True)
+
+
+def _set_drops(*, drops: bool) -> bool:
+    """Whether it was different, on a terminal that is ours: in the background, a change would stop us."""
+    try:
+        mode = termios.tcgetattr(1)
+        if drops is not bool(mode[3] & termios.NOFLSH) or os.tcgetpgrp(1) != os.getpgrp():
+            return False
+        mode[3] ^= termios.NOFLSH
+        termios.tcsetattr(1, termios.TCSANOW, mode)
+    except (OSError, termios.error):  # stdout is no terminal, or it is gone
+        return False
+    return True
