@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime.integrations.agent_host.turn_questions import TurnQuestions
 from meantime.kernel.questions import PERMISSION, Question, Reply, allowed, declined, permission, rejected
@@ -36,13 +37,13 @@ class Patient(Recorder):
 
 async def asked(hearer: Patient, questions: TurnQuestions) -> asyncio.Future[Reply | None]:
     asking = asyncio.ensure_future(questions.ask(QUESTION))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LIMIT):
         await hearer.asked.wait()
     return asking
 
 
 async def answer(asking: asyncio.Future[Any]) -> Any:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LIMIT):
         return await asking
 
 
@@ -89,8 +90,7 @@ async def test_a_caller_that_is_cancelled_withdraws_its_question():
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await answer(asking)
-    await asyncio.sleep(0)
-    assert hearer.withdrawn == 1
+    await until_async(lambda: hearer.withdrawn == 1, "the question is withdrawn")
 
 
 async def test_a_request_that_the_wire_repeats_is_asked_once():
@@ -109,7 +109,7 @@ async def test_a_request_that_the_wire_has_no_more_is_withdrawn():
     questions = TurnQuestions(hearer)
     gone = questions.begin("q1", lambda: hearer.ask(QUESTION))
     there = questions.begin("q2", lambda: hearer.ask(permission("q2", "bash")))
-    await asyncio.sleep(0)
+    await until_async(lambda: len(hearer.questions) == 2, "both are asked")
     questions.withdraw_all_but({"q2"})
     with pytest.raises(asyncio.CancelledError):
         await answer(gone)

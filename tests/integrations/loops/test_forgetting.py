@@ -101,6 +101,7 @@ async def test_a_fork_that_waits_for_its_slot_still_finds_what_it_begins_with(tm
         assert await fork.result() == f"3: {COPIED}\n\nfork"
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("I14")
 async def test_what_retention_forgets_takes_its_session_along(tmp_path: Path, agent: Any):
     clock = FakeClock(quiet=0.02)

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import until_async
 
 from meantime import Agent, Call, InvalidInput, Meantime, Status, TaskFailed, current
 from meantime.integrations.loops import Conversation, PythonAgent, TryAgain
@@ -219,7 +220,11 @@ async def test_a_loop_asks_and_a_person_allows(ledger: str):
 
     async with Meantime.open(ledger, agents={"careful": agent}) as mt:
         handle = await mt.thread("t").start(Agent("careful", "clean up"))
-        await _until_waiting(mt, handle.id)
+
+        async def waits() -> bool:
+            return (await handle.get()).status is Status.WAITING
+
+        await until_async(waits, "it asks", handle.get)
         await mt.answer(handle.id, "allow")
         assert await handle.result() == "deleted"
 
@@ -305,11 +310,3 @@ async def test_a_session_of_elsewhere_is_no_path(tmp_path: Path):
         handle = await mt.thread("t").start(Agent("echo", "x"), session="..")
         with pytest.raises(TaskFailed, match="session"):
             await handle.result()
-
-
-async def _until_waiting(mt: Meantime, id: str) -> None:
-    async with asyncio.timeout(10):
-        while True:
-            if (await mt.get(id)).status is Status.WAITING:
-                return
-            await asyncio.sleep(0.001)

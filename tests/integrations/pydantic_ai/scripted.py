@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 from pydantic_ai.messages import (
@@ -15,6 +15,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
+from tests.waiting import until_async
 
 from meantime import Handle, Meantime, Status, Thread
 
@@ -88,24 +89,15 @@ def call(tool: str, id: str = "c1", **arguments: Any) -> ToolCallPart:
     return ToolCallPart(tool, arguments, tool_call_id=id)
 
 
-async def until(holds: Callable[[], Awaitable[object]]) -> None:
-    """For what another task of the loop, or a thread, brings about."""
-    async with asyncio.timeout(10):
-        while True:
-            if await holds():
-                return
-            await asyncio.sleep(0.001)
-
-
 async def until_waiting(mt: Meantime, id: str) -> None:
     async def waits() -> bool:
         return (await mt.get(id)).status is Status.WAITING
 
-    await until(waits)
+    await until_async(waits, "the task waits for an answer", lambda: mt.get(id))
 
 
 async def until_said(thread: Thread, task: Handle, text: str) -> None:
     async def said() -> bool:
         return any(text in (line.text, line.tool) for line in await thread.lines(task))
 
-    await until(said)
+    await until_async(said, f"it says {text!r}", lambda: thread.lines(task))

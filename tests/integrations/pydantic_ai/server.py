@@ -10,6 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 
+from tests.waiting import LIMIT
+
 
 class Server:
     """Each step is a text to answer, or "429", "500", "reset", "cut" (in the middle of an answer) or "hang";
@@ -54,7 +56,7 @@ class Server:
             if self.steps:
                 return self.steps.pop(0)
         if self.most is not None:
-            self.full.wait(20)
+            self.full.wait(LIMIT)
         return f"ECHO {body['messages'][-1]['content']}"
 
     def left(self) -> None:
@@ -86,7 +88,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
                 self.end_headers()
                 self.wfile.write(b"{}")
             elif step == "hang":
-                server.over.wait(20)
+                server.over.wait(LIMIT)
             elif step == "reset":
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 self.connection.close()

@@ -25,6 +25,7 @@ from pydantic_ai.durable_exec import BaseDurabilityCapability
 from pydantic_ai.exceptions import ModelHTTPError, UserError
 from pydantic_ai.messages import ToolReturnPart
 from pydantic_ai.models.test import TestModel
+from tests.waiting import LIMIT
 
 from meantime import InvalidInput, Meantime, Refused, Status, Task, Thread
 from meantime.integrations.pydantic_ai import Durability, durable_run
@@ -242,7 +243,7 @@ async def test_a_run_that_was_cancelled_goes_on(thread: Thread):
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first
-    await thread.wait(timeout=10)
+    await thread.wait(timeout=LIMIT)
     (step,) = await steps(thread)
     assert getattr(step.outcome, "code", "") == "cancelled_itself"
     script.steps[:] = ["Hello."]
@@ -412,7 +413,7 @@ async def test_an_agent_needs_a_name():
 
 def ran(folder: Path, moment: int) -> subprocess.CompletedProcess[str]:
     words = [sys.executable, "-m", "tests.integrations.pydantic_ai.durable_owner", str(folder), str(moment)]
-    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT, check=False)
 
 
 def effects(folder: Path) -> Counter[str]:
@@ -422,9 +423,10 @@ def effects(folder: Path) -> Counter[str]:
 UNKNOWN = "Nobody knows whether this call of charge had an effect"
 
 
+@pytest.mark.breadth
 @pytest.mark.parametrize(
     "moment",
-    [pytest.param(each, marks=[] if each == 4 else [pytest.mark.slow]) for each in range(1, MOMENTS + 1)],
+    [pytest.param(each, marks=[] if each == 4 else [pytest.mark.breadth]) for each in range(1, MOMENTS + 1)],
 )
 def test_killed_at_any_moment_it_goes_on_from_the_last_recorded_step(tmp_path: Path, moment: int):
     assert ran(tmp_path, moment).returncode == -9

@@ -11,6 +11,7 @@ from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai import ModelResponse, RunContext, TextPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.models.test import TestModel
+from tests.waiting import LIMIT
 
 from meantime import Agent, Meantime, PythonAgent, Status
 from meantime.kernel.budgets import Budget
@@ -32,7 +33,7 @@ def row() -> Any:
 async def ended(agent: Any, **settings: Any) -> Any:
     async with Meantime.open(":memory:", agents={"it": PythonAgent(agent, **settings)}) as mt:
         task = await mt.thread("t").start(Agent("it", "go"))
-        (found,) = await mt.thread("t").wait(task, timeout=20)
+        (found,) = await mt.thread("t").wait(task, timeout=LIMIT)
         return found
 
 

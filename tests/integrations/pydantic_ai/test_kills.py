@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Meantime, Status
 
 from .owner import agent_of
 from .scripted import Script, until_waiting
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.faults]
 ROOT = Path(__file__).resolve().parents[3]
 ID = "t_explore"
 
@@ -31,7 +32,7 @@ def killed(ledger: Path, what: str) -> None:
 async def resumed(ledger: Path, script: Script, prompt: str) -> str:
     async with Meantime.open(ledger, agents={"explore": agent_of(script)}) as mt:
         thread = mt.thread("t")
-        await thread.wait(ID, timeout=10)
+        await thread.wait(ID, timeout=LIMIT)
         assert (await thread.get(ID)).status is Status.LOST
         again = await thread.resume(ID, prompt)
         return str(await again.result())
@@ -81,7 +82,7 @@ async def test_killed_while_it_asks_the_answer_reaches_the_call_that_waited(
     async with Meantime.open(tmp_path / "work.db", agents={"explore": agent_of(script)}) as mt:
         await until_waiting(mt, ID)
         await mt.answer(ID, answer)
-        await mt.thread("t").wait(ID, timeout=10)
+        await mt.thread("t").wait(ID, timeout=LIMIT)
         assert await mt.thread("t").result(ID) == "so be it"
     assert len(script.asked) == 1, "the model is not asked to make the call again"
     assert script.asked[0].results == ["quick is done", result]

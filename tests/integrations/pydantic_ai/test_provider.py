@@ -13,12 +13,13 @@ from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
+from tests.waiting import LIMIT, until_async
 
 from meantime import Agent, Limits, Meantime, Settings, TaskFailed
 from meantime.integrations.loops import PythonAgent
 from meantime.testing import FakeClock
 
-from .scripted import Script, until
+from .scripted import Script
 from .server import Server
 
 pytestmark = pytest.mark.anyio
@@ -124,7 +125,7 @@ async def test_a_provider_that_never_comes_back_ends_the_task(clock: FakeClock):
             await clock.advance(60.0)
             return (await handle.get()).ended
 
-        await until(is_over)
+        await until_async(is_over, "the task has ended")
         with pytest.raises(TaskFailed, match="500"):
             await handle.result()
         assert len(script.asked) == 31
@@ -159,6 +160,7 @@ def over_http(server: Server) -> PydanticAgent[None, str]:
     return PydanticAgent(OpenAIChatModel("scripted", provider=provider))
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("L26")
 @pytest.mark.scenario("004", "E13")
 @pytest.mark.parametrize("trouble", ["429", "500", "reset", "cut"])
@@ -167,21 +169,26 @@ async def test_trouble_over_http_is_waited_out(trouble: str):
         async with Meantime.open(":memory:", agents={"a": over_http(server)}) as mt:
             thread = mt.thread("t")
             handle = await thread.start(Agent("a", "go"))
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(LIMIT):
                 await thread.wait(handle)
             assert await handle.result() == "hello from afar"
             assert server.asked == 2
             assert (await handle.get()).progress.tokens == 12
 
 
-async def test_a_hanging_server_is_asked_again():
+@pytest.mark.breadth
+async def test_a_hanging_server_is_asked_again(clock: FakeClock):
     with Server(["hang", "hello"]) as server:
-        employed = PythonAgent(over_http(server), options={"silence": 0.3})
-        async with Meantime.open(":memory:", agents={"a": employed}) as mt:
+        employed = PythonAgent(over_http(server), options={"silence": 45})
+        async with Meantime.open(":memory:", agents={"a": employed}, clock=clock) as mt:
             handle = await mt.thread("t").start(Agent("a", "go"))
+            await until_async(lambda: server.steps == ["hello"], "the server hangs")
+            await clock.advance_to_alarm(45.0)
+            await clock.advance_to_alarm(1.0)
             assert await handle.result() == "hello"
 
 
+@pytest.mark.breadth
 async def test_ten_agents_on_a_model_that_takes_two_at_once_all_finish():
     with Server([], most=2) as server:
         settings = Settings(limits=Limits(per_thread=-1, total=-1))
@@ -189,7 +196,7 @@ async def test_ten_agents_on_a_model_that_takes_two_at_once_all_finish():
         async with Meantime.open(":memory:", agents={"a": employed}, settings=settings) as mt:
             thread = mt.thread("t")
             handles = [await thread.start(Agent("a", f"number {n}")) for n in range(10)]
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(LIMIT):
                 await thread.wait(*handles)
             for n, handle in enumerate(handles):
                 assert await handle.result() == f"ECHO number {n}"

@@ -14,12 +14,14 @@ from pydantic_ai.exceptions import ModelHTTPError, UserError
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.tools import Tool, ToolDefinition
 from pydantic_ai.toolsets import CombinedToolset
+from tests.waiting import LIMIT, until_async
 
 from meantime import Call, InvalidInput, Meantime, Shell, background
 from meantime.integrations.pydantic_ai import Talk, tools
 from meantime.ports.store import Settled
+from meantime.testing import FakeClock
 
-from .scripted import Script, call, until
+from .scripted import Script, call
 
 pytestmark = pytest.mark.anyio
 GATES: dict[str, asyncio.Event] = {}
@@ -68,7 +70,7 @@ async def test_what_it_is_handed_wrongly_it_says_at_once(ledger: str):
 async def test_a_quick_function_answers_at_once(ledger: str):
     script = Script(call("crawl", site="a.org"), "3 pages")
     async with Meantime.open(ledger) as mt:
-        talk = Talk(PydanticAgent(script.model), mt.thread("t"), crawl)
+        talk = Talk(PydanticAgent(script.model), mt.thread("t"), crawl, threshold=LIMIT)
         assert await talk.say("how big is a.org?") == "3 pages"
         assert script.asked[1].results == ["a.org has 3 pages"]
         assert await mt.list() == []
@@ -139,12 +141,12 @@ async def test_notices_come_in_the_order_of_completion_and_before_the_prompt(led
 async def test_what_the_agent_read_itself_is_not_told_again(ledger: str):
     GATES["a.org"] = asyncio.Event()
     script = Script()
-    async with Meantime.open(ledger) as mt:
+    async with Meantime.open(ledger, clock=FakeClock()) as mt:
         thread = mt.thread("t")
         task = await thread.start(Call(crawl, "a.org"))
-        script.steps = [call("wait", ids=[task.id], seconds=10), "3 pages"]
+        script.steps = [call("wait", ids=[task.id], seconds=50), "3 pages"]
         talking = asyncio.ensure_future(Talk(PydanticAgent(script.model), thread).say("wait for it"))
-        await until(lambda: asyncio.sleep(0, script.asked))
+        await until_async(lambda: script.asked, "the model is asked")
         GATES["a.org"].set()
         assert await talking == "3 pages"
         assert "a.org has 3 pages" in script.asked[1].results[0]

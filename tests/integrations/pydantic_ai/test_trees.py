@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 from pydantic_ai import Agent as PydanticAgent
+from tests.waiting import until_async
 
 from meantime import Agent, Completed, Failed, Meantime, Task
 from meantime.integrations.loops import PythonAgent
 from meantime.kernel.budgets import Budget
 
-from .scripted import Script, call, until
+from .scripted import Script, call
 
 pytestmark = pytest.mark.anyio
 SPENT = "The budget of tool calls of all together is spent."
@@ -84,7 +85,7 @@ async def test_all_of_a_tree_are_stopped_and_each_keeps_its_own_work(ledger: str
     playing = asyncio.ensure_future(family.play(ledger))
     await quiet.waits.wait()
     goes.set()
-    await until_asked(busy, 4)
+    await until_async(lambda: len(busy.asked) >= 4, "the busy one has spent the rest")
     thinks.set()
     tasks = await playing
     partials = {name: getattr(tasks[name].outcome, "partial", None) for name in ("busy", "quiet", "lead")}
@@ -93,10 +94,3 @@ async def test_all_of_a_tree_are_stopped_and_each_keeps_its_own_work(ledger: str
     }  # fmt: skip
     assert all(isinstance(task.outcome, Failed) and task.outcome.message == SPENT for task in tasks.values())
     assert "three places" in parent.asked[-1].results[0], "the parent has read what its children handed in"
-
-
-async def until_asked(script: Script, times: int) -> None:
-    async def asked() -> bool:
-        return len(script.asked) >= times
-
-    await until(asked)

@@ -15,6 +15,7 @@ from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import ModelMessage, TextPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
+from tests.waiting import until_async
 
 from meantime import Agent, Call, Meantime, TaskFailed, current
 from meantime.integrations.loops import PythonAgent
@@ -24,7 +25,7 @@ from meantime.kernel.fork_context import COPIED
 from meantime.ports.session import AgentSettings, Brief
 from outcomes import failed, unfinished
 
-from .scripted import Script, call, until, until_said
+from .scripted import Script, call, until_said
 
 pytestmark = pytest.mark.anyio
 
@@ -87,7 +88,7 @@ async def test_text_is_heard_as_it_streams(ledger: str):
         async def is_heard() -> bool:
             return "one" in (await thread.log(handle).read()).text
 
-        await until(is_heard)
+        await until_async(is_heard, "its first word is in the log")
         more.set()
         assert await handle.result() == "one two"
         assert (await thread.log(handle).read()).text == "> go\none two\n"
