@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests" / "frameworks"
@@ -20,10 +21,11 @@ PARTS = (
     ("langchain_agents", "protocol_clients"),
     ("extras", "google_adk", "microsoft", "openai_agents"),
 )
-LONGEST = 500  # seconds; a test has its own limit
+LONGEST = 10 * LIMIT  # seconds; a test has its own limit
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.timeout(LONGEST + LIMIT),
+    pytest.mark.frameworks,
     pytest.mark.skipif(
         not (ROOT / ".frameworks" / ".ready").exists() and os.environ.get("CI") != "true",
         reason="make frameworks installs them",

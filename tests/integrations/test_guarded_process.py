@@ -9,10 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until, until_async
 
+from meantime.integrations import guarded_process
 from meantime.integrations.guarded_process import GuardedProcess
 
-PATIENCE = 60.0  # seconds: the machine may be busy
+pytestmark = pytest.mark.processes
+
 # Ends by a signal only, for which its guard must live until it sends one.
 STAYS = "import os, signal; print(os.getpid(), flush=True); signal.pause()"
 
@@ -21,7 +24,7 @@ async def started() -> tuple[GuardedProcess, int]:
     """With the pid of the program itself."""
     program = [sys.executable, "-c", STAYS]
     made = await GuardedProcess.start(program, dict(os.environ), None, lambda _: None)
-    return made, int(await asyncio.wait_for(made.stdout.readline(), PATIENCE))
+    return made, int(await asyncio.wait_for(made.stdout.readline(), LIMIT))
 
 
 def has_ended(pid: int) -> bool:
@@ -29,12 +32,6 @@ def has_ended(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in ("Z", "X")
     except OSError:
         return True
-
-
-async def until_ended(pid: int) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not has_ended(pid):  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
 
 
 @pytest.mark.anyio
@@ -45,8 +42,8 @@ async def test_a_cancelled_close_leaves_the_guard_to_end_the_program():
     closing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await closing
-    assert not has_ended(process.pid), "the guard goes on"
-    await until_ended(pid)
+    assert not has_ended(process.pid) or has_ended(pid), "the guard goes on"
+    await until_async(lambda: has_ended(pid), "the program has ended")
 
 
 def test_a_loop_that_ends_during_a_close_leaves_the_guard_to_end_the_program():
@@ -60,11 +57,12 @@ def test_a_loop_that_ends_during_a_close_leaves_the_guard_to_end_the_program():
     pid = asyncio.run(closes_in_vain())
     running.clear()
     gc.collect()  # asyncio's own objects are gone, too
-    asyncio.run(until_ended(pid))
+    until(lambda: has_ended(pid), "the program has ended")
 
 
 @pytest.mark.anyio
-async def test_a_close_waits_for_the_end_of_the_program():
+async def test_a_close_waits_for_the_end_of_the_program(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(guarded_process, "GOES", LIMIT)
     process, pid = await started()
     await process.close()
     assert process.returncode is not None

@@ -7,10 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
+from tests.waiting import LIMIT, until
 
 from meantime.integrations.agent_host.marked_processes import kill_all
 from meantime.integrations.claude_agent_sdk.orphan_runs import end_orphans, owner_mark
@@ -18,6 +19,8 @@ from meantime.integrations.guarded_process import GuardedProcess
 from meantime.system.platform import stat
 from meantime.system.process import Process, process
 from meantime.system.process_marks import CLAUDE, COMMAND
+
+pytestmark = pytest.mark.agents
 
 OWNER = """
 import os, subprocess, sys
@@ -27,7 +30,8 @@ if os.environ.get("GUARDED"):
     guard_runs()
 env = {**os.environ, **owner_mark("a b")}
 for line in sys.argv[1:]:
-    run = subprocess.Popen(["env", *filter(None, [line]), "sleep", "60"], env=env, stdout=subprocess.DEVNULL)
+    command = ["env", *filter(None, [line]), "sleep", "1000"]
+    run = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL)
     print(run.pid, flush=True)
 run.wait()
 """
@@ -44,9 +48,7 @@ class Owner:
         self._said = self._process.stdout
         self.runs = [process(int(self._said.readline())) for _ in variables]
         for run in self.runs:
-            while program_of(run) != "sleep":  # until it has become another program it has other variables
-                assert run.is_alive
-                time.sleep(0.005)
+            until(partial(is_sleep, run), "it has become another program, with its own variables")
 
     def kill(self) -> None:
         self._process.kill()
@@ -57,9 +59,10 @@ class Owner:
         self._said.close()
 
 
-def program_of(run: Process) -> str:
+def is_sleep(run: Process) -> bool:
     found = stat(run.pid)
-    return found.name if found else ""
+    assert found is not None, "it has ended"
+    return found.name == "sleep"
 
 
 @pytest.fixture
@@ -111,7 +114,7 @@ def test_the_guard_of_an_owner_ends_its_runs_as_soon_as_it_is_killed(owner: Call
     assert all(run.is_alive for run in killed.runs)
     killed.kill()
     command, foreign, run = killed.runs  # a look goes through them in this order
-    assert ends(run)
+    until(lambda: not run.is_alive, "the guard has ended it")
     assert command.is_alive, "a command of Meantime goes on"
     assert foreign.is_alive, "it is another owner's"
     assert all(run.is_alive for run in other.runs), "their owner lives"
@@ -120,7 +123,7 @@ def test_the_guard_of_an_owner_ends_its_runs_as_soon_as_it_is_killed(owner: Call
 def test_the_guard_of_an_owner_that_is_a_command_itself_ends_its_runs(owner: Callable[..., Owner]):
     killed = owner("", **{COMMAND: "/home/commands/talk@1:1", "GUARDED": "yes"})
     killed.kill()
-    assert ends(killed.runs[0])
+    until(lambda: not killed.runs[0].is_alive, "the guard has ended it")
 
 
 def test_an_owner_that_ends_by_itself_leaves_no_guard_and_ends_nothing():
@@ -129,23 +132,16 @@ def test_an_owner_that_ends_by_itself_leaves_no_guard_and_ends_nothing():
         "from meantime.integrations.claude_agent_sdk import orphan_runs\n"
         "orphan_runs.guard_runs()\n"
         "env = {**os.environ, **orphan_runs.owner_mark('a b')}\n"
-        "run = subprocess.Popen(['sleep', '60'], env=env, stdout=-3, stderr=-3)\n"
+        "run = subprocess.Popen(['sleep', '1000'], env=env, stdout=-3, stderr=-3)\n"
         "print(run.pid, orphan_runs._guards[0]._process.pid)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=LIMIT, check=True
     )
     run, guard = map(int, done.stdout.split())
     assert stat(guard) is None, "it was waited for"
     assert process(run).is_alive
     kill_all([process(run)])
-
-
-def ends(run: Process) -> bool:
-    until = time.monotonic() + 30
-    while run.is_alive and time.monotonic() < until:
-        time.sleep(0.005)
-    return not run.is_alive
 
 
 @pytest.mark.parametrize(
@@ -159,7 +155,7 @@ def test_a_mark_that_says_nothing_is_ignored(owner: Callable[..., Owner], mark: 
 
 
 def test_a_mark_of_this_process_is_of_a_living_owner():
-    run = subprocess.Popen(["sleep", "60"], env={**os.environ, **owner_mark("mine")})
+    run = subprocess.Popen(["sleep", "1000"], env={**os.environ, **owner_mark("mine")})
     try:
         end_orphans("mine")
         assert run.poll() is None

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.waiting import LIMIT
 
 from cli.person import Person
 from meantime.surfaces.http.openapi import document
@@ -17,10 +18,9 @@ from meantime.surfaces.http.openapi import document
 HERE = Path(__file__).resolve().parent
 MODULES = HERE.parents[2] / ".typescript" / "node_modules"
 TSC, GENERATOR = MODULES / ".bin" / "tsc", MODULES / ".bin" / "openapi-typescript"
-PATIENCE = 120.0
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.frameworks,
     pytest.mark.skipif(
         not TSC.exists() and os.environ.get("CI") != "true",
         reason="TypeScript is not installed: make typescript",
@@ -34,7 +34,7 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
         cwd=cwd,
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=2 * LIMIT,
         check=False,
     )
 
@@ -108,6 +108,7 @@ def test_a_host_in_typescript_is_told_once(built: Path, person: Person):
         "said": "hello\n",
     }
     asked = f"{url}/v1/notices?thread=conv-ts&state="
-    told = httpx.get(f"{asked}told", headers=headers, trust_env=False).json()
-    assert [notice["id"] for notice in told["notices"]] == [f"{task}.1"]
-    assert httpx.get(f"{asked}unread,leased,parked", headers=headers, trust_env=False).json()["total"] == 0
+    with httpx.Client(headers=headers, trust_env=False, timeout=LIMIT) as asking:
+        told = asking.get(f"{asked}told").json()
+        assert [notice["id"] for notice in told["notices"]] == [f"{task}.1"]
+        assert asking.get(f"{asked}unread,leased,parked").json()["total"] == 0
