@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 from typing import Any
 
@@ -106,6 +107,17 @@ async def test_a_content_type_may_say_more(write: httpx.AsyncClient):
 async def test_a_body_that_says_its_size_is_refused_before_it_comes(write: httpx.AsyncClient):
     answer = await write.post("/v1/tasks", content=b" " * 1_000_001, headers=JSON)
     assert (answer.status_code, answer.json()["code"]) == (413, "body_too_big")
+
+
+@pytest.mark.behaviour("P10")
+async def test_a_client_that_sends_all_of_a_body_before_it_reads_is_told_why(door: HttpDoor):
+    def ask() -> tuple[int, str]:
+        plain = http.client.HTTPConnection("127.0.0.1", door.port)
+        plain.request("POST", "/v1/tasks", b" " * 8_000_000, JSON)
+        answer = plain.getresponse()
+        return answer.status, json.load(answer)["code"]
+
+    assert await asyncio.to_thread(ask) == (413, "body_too_big")
 
 
 @pytest.mark.behaviour("P10")

@@ -174,6 +174,8 @@ async def test_connections_have_a_cap(open_door: OpenDoor):
     door = await open_door(connections=4)
     held = [await dial(door, b"") for _ in range(4)]
     reader, writer = await dial(door, b"")
-    assert await cut_off(reader) == b""
+    refused = await cut_off(reader)
+    assert refused.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+    assert b'"error":"4 connections are open already."' in refused
     for _, one in [*held, (reader, writer)]:
         one.transport.abort()

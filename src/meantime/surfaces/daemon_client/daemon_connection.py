@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from _socket import AF_UNIX, MSG_PEEK, SOCK_STREAM, socket  # `socket` would load `selectors`
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from meantime.daemon.home import reach
 from meantime.surfaces.terminal.errors import DaemonGone
@@ -49,14 +49,16 @@ class DaemonConnection:
     def exchange(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> HttpResponse:
-        """Asks, and gives the answer as far as its head."""
+        """Asks, and gives the answer as far as its head. One that refuses may come before the request is read
+        to its end: nothing more can be written then, and the answer is there."""
         lines = [f"{method} {path} HTTP/1.1", "Host: meantime"]
         lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
         if body is not None:
             lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
         if not all(line.isprintable() for line in lines):
             raise ValueError("a request of ours has a control character in its head")
-        self.sock.sendall("\r\n".join([*lines, "", ""]).encode("latin-1") + (body or b""))
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self.sock.sendall("\r\n".join([*lines, "", ""]).encode("latin-1") + (body or b""))
         return HttpResponse(self.sock)
 
     def close(self) -> None:

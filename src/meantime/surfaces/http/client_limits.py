@@ -16,10 +16,19 @@ from meantime.ports.clock import Alarm, Clock
 
 from .http_settings import HttpSettings
 from .peers import peer_uid
+from .responses import Refusal, error_body
 
 CONNECTION = "meantime.connection"
 TARGET = "meantime.target"  # of the request, as it came
+MOST_REST = 64 << 20  # bytes of a refused body that are read all the same
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+
+
+def _full(most: int) -> bytes:
+    text, hint = f"{most} connections are open already.", "Close some, or raise [http] connections."
+    body = error_body(Refusal(503, "too_many_connections", text, hint))
+    head = "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 5\r\n"
+    return f"{head}content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
 
 
 class HttpConnection:
@@ -139,6 +148,7 @@ def guarded_protocol(settings: HttpSettings, clock: Clock) -> type[asyncio.Proto
         self.head = RequestHead(transport, settings, clock)
         protocol.connection_made(self, transport)
         if len(self.connections) > settings.connections:
+            transport.write(_full(settings.connections))
             transport.abort()
         else:
             self.head.expect()
@@ -150,7 +160,7 @@ def guarded_protocol(settings: HttpSettings, clock: Clock) -> type[asyncio.Proto
         if is_busy(self) or self.transport.is_closing():
             self.head.came()
         else:
-            self.head.check(settings.body_bytes if has_rest(self) else settings.header_bytes)
+            self.head.check(MOST_REST if has_rest(self) else settings.header_bytes)
 
     def on_response_complete(self: Any) -> None:
         self.head.came()
