@@ -9,25 +9,34 @@ TSC := .typescript/node_modules/.bin/tsc
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-all check coverage bench faults posix venv clean
+FAMILIES := core agents browsers docs faults frameworks processes pythons servers breadth
 
 demo: $(VENV)/.ready
 	@$(RUN) -m meantime.app.demo
 
-# Three at once, even on two cores: much of it waits, for real agents and for processes that end.
-test: $(VENV)/.tested .agents/.tested .foreign/.ready
-	$(RUN) -m pytest -q -n 3 --dist loadgroup -m "not slow"
+# What an ordinary change breaks, with PyPI's packages alone. Three at once, even on two cores: much of it waits.
+test: $(VENV)/.test
+	$(RUN) -m pytest -q -n 3 --dist loadgroup --family core --durations 20
 
-# All of it, with what takes long and with every agent that can be installed. Four at once: more of it waits.
-test-all: $(VENV)/.tested .agents/.all .foreign/.ready .servers/.ready .sdk/.ready .typescript/.ready .frameworks/.ready
-	$(RUN) -m pytest -q -n 4 --dist loadgroup
+# All of it; `make test-all FAMILIES="browsers servers"` runs these families alone (tests/selection.py says what each
+# has). A family has the programs of others that it needs installed first. Four at once: more of it waits.
+NEEDS_agents := .agents/.ready
+NEEDS_browsers := .browsers/.ready
+NEEDS_docs := .agents/.ready .typescript/.ready
+NEEDS_faults := strace faketime postgres .agents/.ready .frameworks/.ready
+NEEDS_frameworks := .frameworks/.ready .typescript/.ready
+NEEDS_pythons := .systemd/.ready .container/.ready
+NEEDS_servers := postgres .foreign/.ready .servers/.ready .sdk/.ready
+test-all: $(VENV)/.dev $(foreach family,$(FAMILIES),$(NEEDS_$(family)))
+	$(RUN) -m pytest -q -n 4 --dist loadgroup $(FAMILIES:%=--family=%)
 
 # Commands, runtime, daemon, command line and agents with the POSIX path, on a Linux that refuses what only Linux
 # has; then the hostile process trees, which are counted and do not fail it. The table is in
 # docs/reference/tested-versions.md. `make posix TESTS="tests/shell trees"` runs only these.
-posix: $(VENV)/.tested
+posix: $(VENV)/.dev
 	$(RUN) tools/run_posix_suites.py $(TESTS)
 
-check: $(VENV)/.tested .typescript/.ready
+check: $(VENV)/.dev .typescript/.ready
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/pyright
@@ -43,9 +52,9 @@ COVERED := tests/kernel tests/ports tests/conformance tests/toolset tests/fundam
 	tests/integrations/test_provider_errors.py tests/surfaces/http/test_writing.py \
 	tests/surfaces/http/test_turns.py tests/workers/test_placed_work.py tests/workers/test_restarts.py \
 	$(DAMAGE:%=tests/faults/test_%.py)
-coverage: $(VENV)/.tested
+coverage: $(VENV)/.dev
 	$(RUN) -m coverage erase
-	$(RUN) -m coverage run -m pytest -q -m "not slow" $(COVERED)
+	$(RUN) -m coverage run -m pytest -q --family core --family breadth --family faults $(COVERED)
 	$(RUN) -m coverage report
 	$(RUN) -m coverage json -q -o .coverage.json
 	$(RUN) tools/check_branches.py .coverage.json
@@ -54,7 +63,7 @@ coverage: $(VENV)/.tested
 # `make faults REPORT=docs/internals/reliability.json` writes what it found there, family by family.
 # `make faults LONG=1` is a soak of an hour (MINUTES=60) in the folder SOAK=.soak. Stopped, it goes on when it is
 # started again.
-faults: $(VENV)/.tested strace faketime $(if $(FAMILIES),$(if $(filter adapters,$(FAMILIES)),.frameworks/.ready),.frameworks/.ready)
+faults: $(VENV)/.dev strace faketime $(if $(FAMILIES),$(if $(filter adapters,$(FAMILIES)),.frameworks/.ready),.frameworks/.ready)
 	$(RUN) -m $(if $(LONG),tests.faults.soak --minutes $(or $(MINUTES),60) --folder $(or $(SOAK),.soak) $(if \
 	$(REPORT),--report $(REPORT)),tests.faults.run $(FAMILIES) $(if $(REPORT),--report $(REPORT)))
 
@@ -65,41 +74,41 @@ faults: $(VENV)/.tested strace faketime $(if $(FAMILIES),$(if $(filter adapters,
 # `make bench CHECK=1` names the ratios that became more than 15 % worse than in the recorded run; RECORD=1 records.
 # `make bench NAMES=peers ROWS="huey DBOS"` measures only these peers beside Meantime.
 # `make bench NAMES=crash_matrix ROWS="Mastra Strands" ROUNDS=5` plays only these rows of the crash matrix.
-bench: $(VENV)/.tested $(if $(NAMES)$(CHECK)$(RECORD),,command-queues strace) \
+bench: $(VENV)/.dev $(if $(NAMES)$(CHECK)$(RECORD),,command-queues strace) \
 	$(if $(NAMES),$(if $(filter workers peers,$(NAMES)),peers),peers) \
 	$(if $(NAMES)$(CHECK)$(RECORD),$(if $(filter crash_matrix,$(NAMES)),crash-peers),crash-peers) \
 	$(if $(filter adapters,$(NAMES)),.frameworks/.ready)
 	MOST=$(MOST) MINUTES=$(MINUTES) ROWS="$(ROWS)" ROUNDS=$(ROUNDS) AGAINST=$(AGAINST) CHECK=$(CHECK) RECORD=$(RECORD) $(RUN) -m benchmarks $(NAMES)
 
-venv: $(VENV)/.tested
+venv: $(VENV)/.dev
 
-# The package with its server, then with what the tests need.
-$(VENV)/.ready: pyproject.toml
+$(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
+
+# The package with its server; with what `make test` needs; with everything for development.
+$(VENV)/.ready: pyproject.toml | $(VENV)/bin/python
 	$(RUN) -m pip install -q -e '.[server]'
 	touch $@
 
-$(VENV)/.tested: $(VENV)/.ready
+$(VENV)/.test: pyproject.toml | $(VENV)/bin/python
+	$(RUN) -m pip install -q -e '.[test]'
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(RUN) -m pip install -q -e '.[dev]'
 	touch $@
 
-# Real agents, pinned in one file and kept in .agents: for `make test` what its tests need, for `make agents`
-# all that tests/integrations/agents knows. Without npm their tests are skipped, but not where CI=true.
-PINNED := tests/integrations/agents/package.json
-
-.agents/.tested: $(PINNED)
-	@tests/integrations/agents/install $(if $(wildcard .agents/.all),all,tested)
-
-.agents/.all: $(PINNED)
-	@tests/integrations/agents/install all
+# Real agents, pinned in one file and kept in .agents. Without npm their tests are skipped, but not where CI=true.
+.agents/.ready: tests/integrations/agents/package.json
+	@tests/integrations/agents/install pinned
 
 .PHONY: agents agents-newest
-agents: .agents/.all
+agents: .agents/.ready
 
 # The same tests with npm's newest agents, as a report: what has changed there is not a failure of ours. The
 # table in docs/guides/coding-agents.md is written from it.
 NEWEST := .agents-newest
-agents-newest: $(VENV)/.tested
+agents-newest: $(VENV)/.dev
 	@tests/integrations/agents/install newest
 	-MEANTIME_AGENTS=$(NEWEST) MEANTIME_AGENTS_REPORT=$(NEWEST)/report.json \
 	$(RUN) -m pytest -q -n 3 --dist loadgroup tests/integrations/agents
@@ -172,12 +181,12 @@ postgres:
 # The core of the suite on every Python that is found here, or that a newer Debian has; the table is in
 # docs/reference/tested-versions.md. `make matrix VERSIONS="3.12 3.13"` runs only these.
 .PHONY: matrix
-matrix: $(VENV)/.tested
+matrix: $(VENV)/.dev
 	$(RUN) tools/run_python_matrix.py $(VERSIONS)
 
 # The wheel in clean environments, with each extra; the table is in docs/reference/tested-versions.md. It downloads much.
 .PHONY: wheel
-wheel: $(VENV)/.tested
+wheel: $(VENV)/.dev
 	$(RUN) tools/check_wheel.py $(EXTRAS)
 
 # A small Debian in which a real systemd runs the daemon. Where it cannot be made, its test is skipped.
@@ -188,7 +197,7 @@ wheel: $(VENV)/.tested
 systemd: .systemd/.ready
 
 # What the steps of the Dockerfile need to be run without Docker. Where it cannot be made, their test is skipped.
-.container/.ready: Dockerfile tests/daemon/container/install $(VENV)/.tested
+.container/.ready: Dockerfile tests/daemon/container/install $(VENV)/.dev
 	@tests/daemon/container/install
 
 .PHONY: container
@@ -218,7 +227,7 @@ redis:
 	apt-get install -qy --no-install-recommends redis-server; } || echo "redis-server is missing: queues on it are not compared with"
 
 # Those of the crash matrix, and the frameworks that have an adapter.
-crash-peers: redis .peers/mastra/.ready $(patsubst %,.peers/%/.ready,fastmcp harness strands) .frameworks/.ready .agents/.tested
+crash-peers: redis .peers/mastra/.ready $(patsubst %,.peers/%/.ready,fastmcp harness strands) .frameworks/.ready .agents/.ready
 
 clean:
-	rm -rf $(VENV) .foreign .servers .sdk .frameworks .peers .browsers .systemd .container .matrix .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf $(VENV) .agents .foreign .servers .sdk .typescript .frameworks .peers .browsers .systemd .container .matrix .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 import posix_mode
+import selection
 import worker_mode
 from meantime import Meantime, Thread
 from meantime.testing import FakeClock, FakeSessionRunner
@@ -34,6 +35,7 @@ def anyio_backend() -> str:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    selection.add_options(parser)
     parser.addoption(
         "--behaviour", action="append", default=[], metavar="ID", help="run only the tests of this behaviour"
     )
@@ -68,6 +70,14 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     return None if seed is None else f"shuffled: --shuffle {seed}"
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    selection.register_marks(config)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    return selection.is_left_out(collection_path, config.getoption("--family")) or None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Over a socket nobody can say when all is quiet after the clock was turned, and nobody can look
     inside: tests that do either are marked, and have an owner of their own."""
@@ -75,6 +85,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chosen = [item for item in items if wanted & _behaviours(item)]
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = chosen
+    items[:] = [item for item in items if selection.belongs(item, config.getoption("--family"))]
     items[:] = [
         item for item in items if "connected" not in item.name or not item.get_closest_marker("embedded")
     ]

@@ -17,6 +17,7 @@ from failed_tests import MOST, failed
 
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST = 3600.0  # seconds for one run
+FAMILIES = ("--family", "core", "--family", "processes", "--family", "breadth")
 TOGETHER = ("-n", "2", "--dist", "loadgroup")
 
 
@@ -32,7 +33,7 @@ def counted(python: Sequence[str], tests: Sequence[str], log: Path, *options: st
     """`python`: the command of an interpreter with the package; `log`: where pytest's words go."""
     cache = log.with_suffix(".cache")
     shutil.rmtree(cache, ignore_errors=True)
-    words = [*python, "-m", "pytest", "-q", "-rs", "-m", "not slow", "-o", f"cache_dir={cache}", *options]
+    words = [*python, "-m", "pytest", "-q", "-rs", *FAMILIES, "-o", f"cache_dir={cache}", *options]
     first, code = _run([*words, *TOGETHER, *tests], log)
     again = failed(cache / "v/cache/lastfailed")
     if code and (not again or len(again) > MOST):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
 import write_agent_versions as tool
+
+pytestmark = pytest.mark.docs
 
 
 def test_the_page_has_the_pinned_versions():

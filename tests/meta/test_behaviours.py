@@ -9,6 +9,8 @@ import pytest
 import write_behaviours as tool
 from marked_tests import Mark, MarkedTest
 
+pytestmark = pytest.mark.docs
+
 CODE = re.compile(r"test_(?:[A-Z]+\d*_|\d{3}_|psi_|llxprt_[A-Z])|[a-z0-9]_[A-Z]\d")
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from write_benchmarks import disk_section, memory_section
+
+pytestmark = pytest.mark.docs
 
 MEMORY = [{"name": "running function", "bytes": 2_560.0}, {"name": "idle daemon", "bytes": 45_700_000.0}]
 DISK = [

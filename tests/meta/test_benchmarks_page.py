@@ -10,6 +10,8 @@ import pytest
 from bar_chart import Bar, bar_chart
 from write_benchmarks import pages
 
+pytestmark = pytest.mark.docs
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 

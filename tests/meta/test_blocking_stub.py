@@ -9,6 +9,8 @@ import write_blocking_stub as tool
 
 from meantime import blocking
 
+pytestmark = pytest.mark.docs
+
 
 @pytest.fixture(scope="module")
 def stub() -> str:

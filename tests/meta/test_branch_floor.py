@@ -9,6 +9,8 @@ from typing import Any
 import check_branches
 import pytest
 
+pytestmark = pytest.mark.docs
+
 
 def report(tmp_path: Path, *, covered: int, branches: int) -> str:
     kernel = {

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 import write_configuration as tool
 
 from meantime.app.config_keys import known
+
+pytestmark = pytest.mark.docs
 
 
 def test_the_page_is_fresh():

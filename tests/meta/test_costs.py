@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 import write_costs as tool
 
 from meantime.dialects import names
 from meantime.kernel import notices
 from meantime.kernel.payloads import fenced
+
+pytestmark = pytest.mark.docs
 
 NOTICE = 60  # tokens, without the task's title and output
 FENCE = 20  # what the untrusted block adds, in every dialect

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from benchmarks.crash_matrix import judge
+
+pytestmark = pytest.mark.docs
 
 TELLING = r'<told>"(?P<task>alpha|beta)" (?:completed|lost)'
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
 import write_crash_matrix as tool
 from benchmarks.crash_matrix.judge import Evidence, judged
 from benchmarks.crash_matrix.matrix_rows import NOT_PLAYED, SUBJECTS
+
+pytestmark = pytest.mark.docs
 
 FIGURES = json.loads(tool.FIGURES.read_text("utf-8"))
 

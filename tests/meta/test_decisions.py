@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.docs
+
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "internals" / "decisions"
 PAGES = sorted(FOLDER.glob("[0-9]*.md"))
 

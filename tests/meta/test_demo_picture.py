@@ -14,6 +14,8 @@ from meantime.app.demo import demo_texts
 from meantime.app.demo.demo_work import pieces
 from meantime.app.demo.subagent import Subagent
 
+pytestmark = pytest.mark.docs
+
 STALE = "stale: run `python tools/record_demo.py`"
 SUMMARY = "ID STATUS TIME TOLD TASK"
 # What differs from run to run: ids, numbers, times, and the name of the folder.
@@ -42,7 +44,6 @@ def test_the_picture_has_the_texts_of_the_demo(picture: str, tmp_path: Path):
     assert missing([*said, demo_texts.HANDED_OFF, demo_texts.MEANWHILE, *titles], picture) == [], STALE
 
 
-@pytest.mark.slow
 def test_the_picture_has_what_a_real_run_prints(picture: str, tmp_path: Path):
     """Without the table of `tasks`, which depends on the moment, and the lines for a program of one's own."""
     command = [sys.executable, "-m", "meantime.app.demo", "--headless"]

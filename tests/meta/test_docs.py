@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import pytest
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).resolve().parents[2]
 ELSEWHERE = {
     "a2a.md",
@@ -98,12 +100,10 @@ def test_the_code_of_a_page_runs_and_prints_what_it_says(
             assert block.prints in (None, printed), f"{block} printed {printed!r}"
 
 
-@pytest.mark.slow
 def test_pyright_has_no_complaints(tmp_path: Path):
     assert complaints(blocks(), tmp_path) == []
 
 
-@pytest.mark.slow
 def test_a_complaint_of_pyright_is_noticed(tmp_path: Path):
     (said,) = complaints([Block(ROOT / "x.md", 7, "import asyncio\n\nasyncio.gone()\n", None)], tmp_path)
     assert said.startswith('x.md:9: "gone" is not a known attribute')

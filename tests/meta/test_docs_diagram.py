@@ -9,6 +9,8 @@ import pytest
 
 from meantime.kernel.lifecycle import Status
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

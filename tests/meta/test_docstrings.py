@@ -12,6 +12,8 @@ import pytest
 
 import meantime
 
+pytestmark = pytest.mark.docs
+
 FEW = 2  # a function with fewer parameters says what it takes in its one line
 
 

@@ -11,6 +11,8 @@ import counted_tests
 import failed_tests
 import pytest
 
+pytestmark = pytest.mark.docs
+
 GROUPED = """
 import pytest
 

@@ -7,6 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
+import pytest
+
+pytestmark = pytest.mark.docs
+
 TESTS = Path(__file__).resolve().parents[1]
 SRC = TESTS.parent / "src" / "meantime"
 CODE = re.compile(r"_(?:[A-Z]|\d{3}_)")  # an id of a behaviour or the number of a seed

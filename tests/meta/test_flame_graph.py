@@ -12,6 +12,8 @@ from benchmarks.flame import Sampler, label, pruned
 from flame_graph import EDGE, boxes, flame_graph, tree_of
 from line_chart import Axis, Curve, line_chart
 
+pytestmark = pytest.mark.docs
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 

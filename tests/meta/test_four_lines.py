@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.docs
+
 GUIDES = Path(__file__).resolve().parents[2] / "docs" / "guides"
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OURS = re.compile(r"\b(Talk|Background|TalkBackground|talk|work)\b")

@@ -8,7 +8,11 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 import meantime
+
+pytestmark = pytest.mark.docs
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "meantime"

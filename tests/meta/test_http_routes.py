@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
 import write_http_routes as tool
 
 from meantime.surfaces.http import routes
+
+pytestmark = pytest.mark.docs
 
 
 def test_the_page_is_fresh():

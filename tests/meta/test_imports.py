@@ -10,6 +10,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).resolve().parents[2]
 RUNS = 9
 MOST = 2.5  # times the cost of `import asyncio`

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from benchmarks import memory
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.docs]
 FUNCTION, CONVERSATION = 3.0, 7.5  # KB; 2.4 and 6.6 on Python 3.11, and frames differ between versions
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.docs
+
 FOLDER = Path(__file__).resolve().parents[2] / "src" / "meantime" / "stores" / "sqlite" / "migrations"
 # Every migration that has landed, in order. One that lands gets its line here (sha256sum of the file).
 LANDED = {

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).resolve().parents[2]
 VERSION = re.compile(r"Programming Language :: Python :: (3\.\d+)")
 
@@ -90,7 +92,6 @@ def test_each_suite_of_the_posix_path_has_passed():
     assert [suite for suite in tool.SUITES if rows[suite]["failed"] or not rows[suite]["passed"]] == []
 
 
-@pytest.mark.slow
 def test_one_wheel_is_for_every_system_and_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """No compiled part is in it, nor is one built where it is installed."""
     from hatchling.build import build_wheel

@@ -15,6 +15,8 @@ from benchmarks.peers.peer_figures import LISTS, LONG, crashed, judged, percenti
 from benchmarks.peers.peer_rows import MEANTIME, MEANTIME_AGAIN, PEERS
 from benchmarks.peers.peer_run import crash_cells, ratios_of
 
+pytestmark = pytest.mark.docs
+
 SOME: dict[str, Any] = {"cpu_us": 100.0}
 
 
@@ -107,7 +109,6 @@ def test_an_error_is_an_ending_and_silence_is_not(monkeypatch: pytest.MonkeyPatc
     assert found == {"done": "a result", "failed": "RuntimeError: no"}
 
 
-@pytest.mark.slow
 def test_our_own_row_is_measured_and_counts_its_processes() -> None:
     with crew_of(MEANTIME, 5.0) as crew:
         before = crew.cpu()
@@ -116,7 +117,6 @@ def test_our_own_row_is_measured_and_counts_its_processes() -> None:
         assert crew.memory() > 2**20
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("peer", "again"), [(MEANTIME, 0), (MEANTIME_AGAIN, 4)], ids=["once", "again"])
 def test_a_kill_of_everything_is_told_by_us(peer: Any, again: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.peers.peer_figures.WATCH", 2 * LONG)

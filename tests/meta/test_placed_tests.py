@@ -7,6 +7,9 @@ import sys
 
 import pytest
 import write_placed_tests as tool
+from tests.waiting import LIMIT
+
+pytestmark = pytest.mark.pythons
 
 CORE = ["tests/fundamentals", "-k", "hand_off or told_once or cancel or limits or commands"]
 ALL = ["tests/fundamentals", "tests/runtime"]
@@ -24,7 +27,7 @@ def test_every_exception_has_a_reason():
 
 @pytest.mark.parametrize(
     "chosen",
-    [CORE, pytest.param(ALL, marks=pytest.mark.slow), pytest.param(NATS, marks=pytest.mark.slow)],
+    [CORE, ALL, NATS],
     ids=["core", "all", "over NATS"],
 )
 def test_lessons_hold_with_their_work_at_a_worker(chosen: list[str]):
@@ -34,11 +37,9 @@ def test_lessons_hold_with_their_work_at_a_worker(chosen: list[str]):
         "pytest",
         "-q",
         "--place=worker",
-        "-m",
-        "not slow",
-        "--timeout",
-        "60",
+        "--family=core",
+        "--family=breadth",
     ]
     command = [*pytest_call, *chosen]
-    done = subprocess.run(command, cwd=tool.ROOT, capture_output=True, text=True, timeout=580)
+    done = subprocess.run(command, cwd=tool.ROOT, capture_output=True, text=True, timeout=5 * LIMIT)
     assert done.returncode == 0, done.stdout[-4_000:]

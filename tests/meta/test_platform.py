@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.docs
+
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "meantime"
 ROOM = SOURCE / "system" / "platform"
 # As they stand in code. Comments and docstrings may speak of them.

@@ -9,6 +9,9 @@ import sys
 
 import pytest
 import write_posix_tests as tool
+from tests.waiting import LIMIT
+
+pytestmark = pytest.mark.pythons
 
 CORE = ["tests/shell/test_stopping.py", "-k", "sqlite and (sends_sigterm or sessions)"]
 MORE = [
@@ -19,10 +22,18 @@ PLANTED = "tests/posix_mode/planted.py"
 
 
 def run(*chosen: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "--platform=posix", "-m", "not slow", "--timeout", "120"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "--platform=posix",
+        "--family=core",
+        "--family=processes",
+    ]
     environ = {name: value for name, value in os.environ.items() if name != "MEANTIME_TEST_REFUSALS"}
     return subprocess.run(
-        [*command, *chosen], cwd=tool.ROOT, env=environ, capture_output=True, text=True, timeout=580
+        [*command, *chosen], cwd=tool.ROOT, env=environ, capture_output=True, text=True, timeout=5 * LIMIT
     )
 
 
@@ -36,7 +47,7 @@ def test_every_exception_has_a_reason():
 
 
 @pytest.mark.linux_only("it starts a run with the other path itself")
-@pytest.mark.parametrize("chosen", [CORE, pytest.param(MORE, marks=pytest.mark.slow)], ids=["core", "more"])
+@pytest.mark.parametrize("chosen", [CORE, MORE], ids=["core", "more"])
 def test_commands_and_daemons_hold_without_what_only_linux_has(chosen: list[str]):
     done = run(*chosen)
     assert done.returncode == 0, done.stdout[-6_000:]

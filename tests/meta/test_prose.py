@@ -6,6 +6,8 @@ import check_prose as tool
 import pytest
 from prose_rules import RULES, Rule
 
+pytestmark = pytest.mark.docs
+
 
 def found(path: str, text: str) -> list[tuple[int, str]]:
     return [(finding.line, finding.rule.name) for finding in tool.check(path, text)]
@@ -17,7 +19,6 @@ def test_a_rule_finds_its_bad_example_and_leaves_the_good_one(rule: Rule):
     assert found("x.md", rule.good) == []
 
 
-@pytest.mark.slow  # `make check` runs it, too
 def test_our_prose_is_clean():
     assert tool.main([]) == 0
 

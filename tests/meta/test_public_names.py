@@ -9,6 +9,8 @@ import pytest
 
 import meantime
 
+pytestmark = pytest.mark.docs
+
 
 def test_all_is_what_the_homes_say():
     assert sorted(meantime.__all__) == sorted(meantime._HOME)

@@ -9,6 +9,8 @@ import pytest
 from benchmarks.measure import Ratio
 from benchmarks.recorded_run import ROOT, SLACK, compare, load, ratios_of, recorded_names
 
+pytestmark = pytest.mark.docs
+
 BENCHMARKS = ROOT / "benchmarks"
 COST = "latency/durable submit, of a bare commit"
 SPEED = "peers/huey, CPU in tasks of ours"

@@ -9,6 +9,8 @@ import write_reference as tool
 
 import meantime
 
+pytestmark = pytest.mark.docs
+
 
 @pytest.fixture(scope="module")
 def page() -> str:

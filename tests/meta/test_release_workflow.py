@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+pytestmark = pytest.mark.docs
+
 FILE = Path(__file__).resolve().parents[2] / ".github" / "workflows" / "release.yml"
 
 

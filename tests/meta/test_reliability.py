@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
 import write_reliability as tool
 from tests.faults.about import ABOUT
 from tests.faults.families import FAMILIES
+
+pytestmark = pytest.mark.docs
 
 
 def test_the_page_is_fresh():

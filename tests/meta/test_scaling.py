@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from benchmarks import scaling, worlds
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.docs]
 
 SIZES = (500, 4_000)
 GENEROUS = 0.6  # over the slope of its class: two small sizes on a busy machine
@@ -32,7 +32,6 @@ def test_every_operation_that_is_measured_has_its_class():
     assert len(scaling.EXPECTED) == len(worlds.GROWN)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("grown", worlds.GROWN, ids=lambda grown: grown.__name__)
 async def test_nothing_grows_much_faster_than_its_class(grown, tmp_path: Path):
     """A defect is one that is found twice: a busy machine makes others."""

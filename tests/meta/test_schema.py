@@ -15,6 +15,8 @@ from meantime.kernel.notices import NoticeState
 from meantime.kernel.schedules import ScheduleState
 from meantime.stores.sqlite.sql import migrate, queries
 
+pytestmark = pytest.mark.docs
+
 HERE = Path(__file__).resolve().parents[2] / "src" / "meantime" / "stores" / "sqlite"
 SOURCE = "\n".join(file.read_text() for file in sorted(HERE.glob("*.py")))
 IN = r"{} IN\s*\(([^()]*)\)"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 import write_seeds as tool
 
+pytestmark = pytest.mark.docs
+
 
 def test_every_scenario_is_proved():
     assert list(tool.problems()) == []

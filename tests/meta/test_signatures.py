@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 import write_signatures as tool
 
+pytestmark = pytest.mark.docs
+
 CHANGED = "Public signatures have changed. Add a line to CHANGELOG.md that names each, then run the tool:"
 OLD = tool.written({"Thread.start": "(work)", "Limits": "class() (total)"}, tool.entries("- Old: `start`.\n"))
 

@@ -23,6 +23,8 @@ from meantime.testing.tasks import start_checks
 from meantime.toolset import performer
 from meantime.toolset import toolset as tools
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).resolve().parents[2]
 EVERY = set(Options.__struct_fields__)
 OURS = "processes set it themselves: it says who runs the work, or for whom"

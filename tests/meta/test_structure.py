@@ -17,6 +17,8 @@ import traced_starts
 import walk_figures
 from call_trace import Call, Recorder, room_of
 
+pytestmark = pytest.mark.docs
+
 # Rooms that import each other today. None may be added; those that are mended are taken off the list.
 CIRCULAR = [
     ["__init__", "app"],  # names that are loaded when they are first used
@@ -87,7 +89,6 @@ def test_the_picture_names_every_stage_that_a_start_enters():
     assert entered <= shown, "stale: run `python tools/draw_start.py`"
 
 
-@pytest.mark.slow
 def test_a_start_over_mcp_with_an_empty_inbox_is_one_request():
     asked = [frame.verb for frame in measure_link.frames_of_a_start() if frame.tag == "ask"]
     assert asked == ["start"]

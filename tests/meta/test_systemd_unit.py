@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from meantime.app.service_units import Service, systemd_unit
+
+pytestmark = pytest.mark.docs
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "daemon.md"
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.docs
+
 PROGRAM = """
 from meantime import Call, Meantime, background
 from meantime.blocking import Meantime as Blocking
@@ -48,7 +50,6 @@ def blocking(mt: Blocking) -> None:
 SETTINGS = {"typeCheckingMode": "strict", "include": ["program.py"]}
 
 
-@pytest.mark.slow
 def test_pyright_finds_wrong_arguments_and_knows_the_result(tmp_path: Path):
     (tmp_path / "program.py").write_text(PROGRAM)
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(SETTINGS))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import record_wrap as tool
+
+pytestmark = pytest.mark.docs
 
 ROOT = Path(__file__).resolve().parents[2]
 

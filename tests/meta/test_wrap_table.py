@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 import write_wrap_table as tool
+
+pytestmark = pytest.mark.docs
 
 
 def test_the_table_is_fresh():
