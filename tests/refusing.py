@@ -67,6 +67,8 @@ class RefusingServer:
 
     def _refuse(self, met: socket.socket) -> None:
         answer = self._answers[min(self.refused, len(self._answers) - 1)]
+        if met.family == socket.AF_INET:
+            met.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # a reset drops what is not sent yet
         with met if self._tls is None else self._tls.wrap_socket(met, server_side=True) as talk:
             if self._reads:
                 talk.recv(self._reads)

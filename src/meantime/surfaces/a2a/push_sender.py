@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import http.client
 import logging
+import ssl
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -188,7 +190,9 @@ def post(config: PushConfig, body: bytes) -> int:
     connection = kind(split.hostname or "", split.port, timeout=SECONDS)
     try:
         target = (split.path or "/") + (f"?{split.query}" if split.query else "")
-        connection.request("POST", target, body, headers)
+        connection.connect()
+        with suppress(BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):  # it may have answered
+            connection.request("POST", target, body, headers)
         answer = connection.getresponse()
         answer.read(_TOO_LONG)
         return answer.status
