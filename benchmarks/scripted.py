@@ -34,5 +34,5 @@ CLAUDE_CODE = next(host for host in HOSTS if host.name == "claude-code")
 
 def needs_opencode() -> bool:
     if not OPENCODE.exists():
-        print("OpenCode is not installed: make test. It is not measured.")
+        print("OpenCode is not installed: make agents. It is not measured.")
     return OPENCODE.exists()

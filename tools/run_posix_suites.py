@@ -24,7 +24,7 @@ BEGIN, END = "<!-- POSIX path: written by tools/run_posix_suites.py -->\n", "<!-
 SUITES = ("tests/system", "tests/shell", "tests/runtime", "tests/daemon", "tests/cli", "tests/agents")
 TREES = "hostile process trees"
 LINUX = "Linux only: "
-HEAD = ("suite", "passed", "of these, alone", "failed", "skipped: need Linux", "skipped: other reasons", "on")
+HEAD = ("suite", "passed", "failed", "skipped: need Linux", "skipped: other reasons", "on")
 LONGEST = 1800.0  # seconds for the trees
 
 
@@ -55,7 +55,7 @@ def tested(suite: str, log: Path) -> dict[str, object]:
     needs_linux = sum(count for reason, count in found.reasons.items() if reason.startswith(LINUX))
     others = {reason: count for reason, count in found.reasons.items() if not reason.startswith(LINUX)}
     return {
-        "passed": found.passed, "alone": found.alone, "failed": found.failed, "linux": needs_linux,
+        "passed": found.passed, "failed": found.failed, "linux": needs_linux,
         "others": others, "date": date.today().isoformat(),
     }  # fmt: skip
 
@@ -78,9 +78,9 @@ def table(known: dict[str, dict[str, object]]) -> str:
     for name, row in known.items():
         if name == TREES:
             weaker = f"{row['survive']} outlive the cancel"
-            cells = (f"{name}, cancelled", row["passed"], "", "", "", weaker, row["date"])
+            cells = (f"{name}, cancelled", row["passed"], "", "", weaker, row["date"])
         else:
-            keys = ("passed", "alone", "failed", "linux")
+            keys = ("passed", "failed", "linux")
             cells = (f"`{name}`", *(row[key] for key in keys), _others(row["others"]), row["date"])
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"

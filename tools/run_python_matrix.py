@@ -58,7 +58,7 @@ def tested(version: str) -> dict[str, object]:
     exact = _said([*python, "-c", "import platform; print(platform.python_version())"]).strip()
     ran = counted(python, [f"tests/{name}" for name in CORE], FOLDER / f"{version}.log")
     return {
-        "version": exact, "from": found.source, "passed": ran.passed, "alone": ran.alone,
+        "version": exact, "from": found.source, "passed": ran.passed,
         "failed": ran.failed, "skipped": ran.skipped, "reasons": ran.reasons,
         "date": date.today().isoformat(),
     }  # fmt: skip
@@ -171,13 +171,13 @@ def _said(command: list[str]) -> str:
 
 
 def table(known: dict[str, dict[str, object]]) -> str:
-    head = ("Python", "from", "passed", "of these, alone", "failed", "skipped", "on")
+    head = ("Python", "from", "passed", "failed", "skipped", "on")
     lines = [f"| {' | '.join(head)} |", "|" + len(head) * "---|"]
     for version, row in sorted(known.items()):
         if "missing" in row:
             lines.append(f"| {version} | {row['missing']} | | | | | |")
         else:
-            keys = ("version", "from", "passed", "alone", "failed", "skipped", "date")
+            keys = ("version", "from", "passed", "failed", "skipped", "date")
             cells = (row.get(key, "") for key in keys)
             lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"

@@ -69,7 +69,7 @@ class OpenCodeSubject(Subject):
 
     @property
     def missing(self) -> str:
-        return "" if OPENCODE.exists() else "OpenCode is not installed: make test"
+        return "" if OPENCODE.exists() else "OpenCode is not installed: make agents"
 
     @property
     def versions(self) -> dict[str, str]:
