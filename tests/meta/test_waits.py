@@ -1,0 +1,64 @@
+"""Tests wait in one way, `tests/waiting.py`: any other loop that polls, sleep or short limit is found here."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.waiting import LIMIT
+
+TESTS = Path(__file__).resolve().parent.parent
+# Programs that run in another environment or as another process, without this repository on their path.
+ALONE: dict[str, str] = {}
+LIMITED = {"timeout", "wait_for", "communicate", "fail_after"}  # calls whose limit is a number of seconds
+
+
+def findings(source: str) -> list[str]:
+    return [
+        f"{node.lineno}: {found}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and (found := _finding(node))
+    ]
+
+
+def _finding(call: ast.Call) -> str:
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if name == "sleep" and not (call.args and isinstance(call.args[0], ast.Constant) and call.args[0].value == 0):
+        return "a sleep: wait for a condition with until(), or say why with pause()"
+    if name in LIMITED:
+        given = [*call.args[-1:], *(each.value for each in call.keywords if each.arg == "timeout")]
+        for value in given:
+            if isinstance(value, ast.Constant) and isinstance(value.value, int | float) and value.value < LIMIT:
+                return f"a limit of {value.value} s, which a busy machine outlasts: LIMIT of tests/waiting.py"
+    return ""
+
+
+def test_every_test_waits_in_the_one_way():
+    found = [
+        f"{path.relative_to(TESTS)}:{each}"
+        for path in sorted(TESTS.rglob("*.py"))
+        if path != TESTS / "waiting.py" and str(path.relative_to(TESTS)) not in ALONE
+        for each in findings(path.read_text())
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "time.sleep(0.1)",
+        "await asyncio.sleep(seconds)",
+        "async with asyncio.timeout(10): pass",
+        "await asyncio.wait_for(task, 5)",
+        "process.communicate(timeout=30)",
+    ],
+)
+def test_another_way_to_wait_is_found(line: str):
+    assert findings(f"async def test():\n    {line}")
+
+
+@pytest.mark.parametrize("line", ["await asyncio.sleep(0)", "async with asyncio.timeout(LIMIT): pass"])
+def test_the_one_way_is_not(line: str):
+    assert not findings(f"async def test():\n    {line}")
