@@ -21,7 +21,7 @@ from meantime.kernel.lifecycle import ACTIVE
 from meantime.kernel.limits import NO_LIMIT
 from meantime.kernel.lines import Line
 from meantime.kernel.model import Chunk, InlineLimits, Task
-from meantime.kernel.notice_sources import notice_id
+from meantime.kernel.notice_sources import SourceKind, notice_id
 from meantime.kernel.watches import KIND, Watch
 from meantime.kernel.work import Agent, Order
 from meantime.ports import asks
@@ -34,6 +34,7 @@ from .work_catalog import Works
 
 BEAT = 15.0  # seconds: a host may cut off a call that says nothing for longer
 MOST_LISTED, MOST_READ = 200, 64_000
+MOST_UNTOLD = 20  # endings that a wait for everything tells; the others are told by their notices
 NO_AGENTS = "There are none here: name one with [agents.NAME] in the configuration."
 LONGEST = 600.0  # seconds of one wait
 AS_OWNER = ("command", "file")  # what a watch looks at with the owner's rights, outside of any sandbox
@@ -297,13 +298,20 @@ class Performer:
         return self._policy.listed_most if per_slot is None or slots in (None, NO_LIMIT) else per_slot * slots
 
     async def _wait(self, ask: asks.Wait, beat: Beat) -> Answer:
-        ids = list(ask.refs)
-        if not ids:
-            active = await self._tasks.list(self._thread, ACTIVE, limit=MOST_LISTED)
-            ids = [task.id for task in active if task.work.kind != KIND]  # a watch may never end
+        ids = ask.refs or await self._expected()
         if not ids:
             return Answer(now=self._tasks.now())
         return Answer(now=self._tasks.now(), tasks=await self._waited(ids, ask.until, ask.seconds, beat))
+
+    async def _expected(self) -> Sequence[str]:
+        """All tasks that the conversation expects an ending of. A task that has ended just before the wait is
+        one of them: nobody was told of it yet. A watch is none: it may never end."""
+        found = list(await self._tasks.list(self._thread, ACTIVE, limit=MOST_LISTED))
+        if not self._tasks.has_empty_inbox(self._thread):  # looked at second: what ends meanwhile is in both
+            unread = await self._tasks.notices(self._thread, ("unread",), limit=MOST_UNTOLD)
+            endings = (one.task for one in unread if one.kind is SourceKind.ENDING and not one.delivery)
+            found += [task for task in endings if task.thread == self._thread]
+        return list(dict.fromkeys(task.id for task in found if task.work.kind != KIND))
 
     async def _waited(self, ids: Sequence[str], until: str, seconds: float, beat: Beat) -> Sequence[Task]:
         """In stretches, and says after each that it lives. They are counted, not measured: the clock is

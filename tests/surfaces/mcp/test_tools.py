@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from mcp import Client
+from mcp_types import CallToolResult
 
 from meantime import Meantime, Shell, background
 from meantime.dialects.meantime.meantime_arguments import LONGEST_WAIT
@@ -20,6 +21,11 @@ pytestmark = pytest.mark.anyio
 
 async def wait(client: Client, **given: object) -> list[str]:
     return texts(await client.call_tool("wait", {"seconds": PATIENCE, **given}))
+
+
+async def ending(client: Client, started: CallToolResult) -> str:
+    """What the model is told of it: work that has ended by then is told with the answer to its start."""
+    return "\n".join([*texts(started)[1:], *await wait(client)])
 
 
 async def test_they_are_few_and_tell_the_model_not_to_poll(client: Client, monkeypatch: pytest.MonkeyPatch):
@@ -63,7 +69,7 @@ async def test_a_command_and_its_output(client: Client, tmp_path: Path):
     )
     id = id_in(started)
     assert "Do not poll" in texts(started)[0]
-    (said,) = await wait(client)
+    said = await ending(client, started)
     assert "completed" in said
     assert str(tmp_path) in said
     output = texts(await client.call_tool("output", {"id": id[:8]}))[0]
@@ -77,8 +83,8 @@ async def test_a_command_and_its_output(client: Client, tmp_path: Path):
 
 
 async def test_a_list_of_words_is_no_line_for_a_shell(client: Client):
-    await client.call_tool("start", {"command": ["echo", "$HOME", "a  b"]})
-    assert "$HOME a  b" in (await wait(client))[0]
+    started = await client.call_tool("start", {"command": ["echo", "$HOME", "a  b"]})
+    assert "$HOME a  b" in await ending(client, started)
 
 
 async def test_output_cannot_end_its_own_block(client: Client):
@@ -105,9 +111,10 @@ async def test_list_shows_this_threads_tasks_alone(client: Client, mt: Meantime)
     assert two not in texts(await client.call_tool("list", {"status": "all", "batch": "b-1"}))[0]
 
 
-async def test_waiting_for_the_first_and_for_all(client: Client):
-    slow = id_in(await client.call_tool("start", {"command": "sleep 60"}))
-    quick = id_in(await client.call_tool("start", {"command": "echo quick"}))
+async def test_waiting_for_the_first_and_for_all(client: Client, mt: Meantime):
+    slow = id_in(await client.call_tool("start", {"command": "sleep 600"}))
+    quick = id_in(await client.call_tool("start", {"command": "cat", "stdin": True}))
+    await mt.send(quick, eof=True)
     said = (await wait(client, until="any"))[0]
     assert f'id="{quick}.1"' in said
     assert f"{slow}: " in said
@@ -177,8 +184,8 @@ async def test_a_registered_tool_is_offered_where_there_is_one(client: Client):
     try:
         tools = {tool.name: tool for tool in (await client.list_tools(cache_mode="refresh")).tools}
         assert "double" in tools["start_tool"].input_schema["properties"]["name"]["enum"]
-        await client.call_tool("start_tool", {"name": "double", "arguments": {"number": 21}})
-        assert '"doubled":42' in (await wait(client))[0].replace(" ", "")
+        started = await client.call_tool("start_tool", {"name": "double", "arguments": {"number": 21}})
+        assert '"doubled":42' in (await ending(client, started)).replace(" ", "")
         wrong = await client.call_tool("start_tool", {"name": "double", "arguments": {"count": 1}})
         assert code(wrong) == "invalid_input"
         none = await client.call_tool("start_tool", {"name": "nothing"})
