@@ -12,6 +12,7 @@ from meantime import Disconnected, Meantime
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.breadth
 async def test_the_error_says_how_long_was_waited(tmp_path: Path):
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(str(tmp_path / "link.sock"))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, stays_async, until_async
 
 from meantime import Call, Meantime
 from meantime.client.executor import Executor
@@ -36,13 +37,6 @@ async def mt(owner: Meantime, tmp_path: Path) -> AsyncIterator[Meantime]:
         yield mt
 
 
-async def until(true: Callable[[], Any]) -> None:
-    end = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < end, "it did not come true"
-        await asyncio.sleep(0.005)
-
-
 def connection(mt: Meantime) -> Any:
     return client_of(mt)._connection
 
@@ -51,7 +45,9 @@ async def cut(mt: Meantime) -> None:
     """Returns when it is connected again."""
     wire = connection(mt)._wire
     wire.abort()
-    await until(lambda: connection(mt).is_up and connection(mt)._wire is not wire)
+    await until_async(
+        lambda: connection(mt).is_up and connection(mt)._wire is not wire, "it is connected again"
+    )
 
 
 async def test_a_call_survives_a_cut_connection(mt: Meantime):
@@ -67,12 +63,12 @@ async def test_a_call_survives_a_cut_connection(mt: Meantime):
     calling = asyncio.create_task(mt.thread("t").call(Call(work), threshold=None))
     await begun.wait()
     await cut(mt)
-    await asyncio.sleep(0.05)  # a stop on its way would have come
+    await stays_async(lambda: ran == ["once"], "no stop and no second run comes")
     gate.set()
-    answer = await asyncio.wait_for(calling, 20)
+    answer = await asyncio.wait_for(calling, LIMIT)
     if answer.mode == "background":
         assert answer.task is not None
-        (ended,) = await mt.thread("t").wait(answer.task.id, timeout=20)
+        (ended,) = await mt.thread("t").wait(answer.task.id, timeout=LIMIT)
         assert ended.status == "completed"
     else:
         assert answer.result == "done"
@@ -91,9 +87,9 @@ async def test_a_call_that_was_cut_leaves_nothing_behind(owner: Meantime, mt: Me
         await begun.wait()
         await cut(mt)
         gate.set()
-        await asyncio.wait_for(calling, 20)
+        await asyncio.wait_for(calling, LIMIT)
     (executor,) = owner._link.executors._known.values()
-    await until(lambda: not executor.runs)
+    await until_async(lambda: not executor.runs, "the owner waits for no run any more")
     waiting = [task for task in asyncio.all_tasks() if "_outlast" in repr(task.get_stack())]
     assert not waiting
 
@@ -111,7 +107,7 @@ async def test_a_turn_whose_answer_comes_too_late_is_given_back(owner: Meantime,
     connection(mt)._received = cancelled_first
     with pytest.raises(asyncio.CancelledError):
         await opening
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(LIMIT):
         async for _ in mt.thread("t").wakeups():  # idle again, with its notice
             break
     async with mt.thread("t").turn() as turn:
@@ -155,12 +151,12 @@ async def test_a_start_that_is_still_on_its_way_is_not_started_again(
     monkeypatch.setattr(owner._runtime.record, "create", created)  # type: ignore[union-attr]
     monkeypatch.setattr(Submission, "start", counted)
     starting = asyncio.create_task(mt.thread("t").start(Call(sum, [1, 2])))
-    await until(lambda: asked == 1)
+    await until_async(lambda: asked == 1, "the start is asked for")
     await cut(mt)
-    await until(lambda: asked >= 2)
-    await asyncio.sleep(0.02)
+    await until_async(lambda: asked >= 2, "the start is asked for again")
+    await stays_async(lambda: not starting.done(), "both wait for the ledger")
     slow.set()
-    handle = await asyncio.wait_for(starting, 20)
+    handle = await asyncio.wait_for(starting, LIMIT)
     assert await handle.result() == 3
 
 
@@ -170,21 +166,20 @@ async def _later(gate: asyncio.Event, work: Callable[[], Any]) -> Any:
 
 
 async def test_a_process_that_comes_and_goes_leaks_no_descriptors(owner: Meantime, tmp_path: Path):
-    async def descriptors() -> int:
-        await asyncio.sleep(0.02)
+    def descriptors() -> int:
         return len(os.listdir("/proc/self/fd"))
 
     async with Meantime.connect(tmp_path / "link") as mt:
         await cut(mt)
-        before = await descriptors()
+        before = descriptors()
         for _ in range(10):
             await cut(mt)
-        assert await descriptors() <= before
+        await until_async(lambda: descriptors() <= before, "no connection has left a descriptor", descriptors)
     for _ in range(10):
         async with Meantime.connect(tmp_path / "link"):
             pass
-    await until(lambda: not owner._link.executors.about())
-    assert await descriptors() <= before
+    await until_async(lambda: not owner._link.executors.about(), "all have gone")
+    await until_async(lambda: descriptors() <= before, "no process has left a descriptor", descriptors)
 
 
 async def test_what_is_known_already_is_not_news():

@@ -7,11 +7,11 @@ import gc
 import logging
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime.ports.event_loop import BackgroundTasks
 
 pytestmark = pytest.mark.anyio
-LIMIT = 30.0  # seconds; nothing here takes so long
 
 
 async def for_ever() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime.system.line_splitter import PIECE, LineSplitter, LineTooLong, LongLine, StreamLines
 
@@ -138,5 +139,5 @@ async def test_a_reader_that_is_cancelled_loses_nothing():
     waiting.cancel()
     await asyncio.wait([waiting])
     reader.feed_data(b"gun\n")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LIMIT):
         assert await anext(lines) == b"begun"

@@ -6,6 +6,7 @@ import socket
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime.system.service_notify import ServiceNotify
 
@@ -15,7 +16,7 @@ def test_a_manager_receives_each_message(tmp_path: Path, name: str):
     address = name.format(folder=tmp_path)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(f"\0{address[1:]}" if address[0] == "@" else address)
-        manager.settimeout(30)
+        manager.settimeout(LIMIT)
         notify = ServiceNotify.take({"NOTIFY_SOCKET": address})
         notify.ready()
         notify.alive()
