@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.waiting import LIMIT
+
 GUIDES = Path(__file__).resolve().parents[2] / "docs" / "guides"
-LONGEST = 100.0  # seconds
 FENCE = re.compile(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -37,7 +38,7 @@ class Example(NamedTuple):
         env = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
         command = [sys.executable, program]
         ran = subprocess.run(
-            command, cwd=folder, env=env, capture_output=True, text=True, timeout=LONGEST, check=False
+            command, cwd=folder, env=env, capture_output=True, text=True, timeout=2 * LIMIT, check=False
         )
         return ran.stdout, ran.stderr
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 
+from tests.waiting import pause_async
+
 from meantime.testing.session_host.host_fixture import ODD
 
 
@@ -18,5 +20,5 @@ async def pupil_answer(said: list[str]) -> str:
     if last == "recall":
         return " ".join(re.findall(r"say (\w+)", " ".join(said)))
     if last.startswith("slowly"):
-        await asyncio.sleep(0.5)
+        await pause_async(0.5, "it answers slowly")
     return last.rpartition(" ")[2]

@@ -8,6 +8,8 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.waiting import LIMIT
+
 from meantime import background
 from meantime.testing.suite.patience import within
 from meantime.testing.talk import ToolCall
@@ -55,7 +57,7 @@ async def _check(cell: str, site: Any, step: Any) -> str:
     if is_told:
         site.script("I see")
     async with site.opened() as mt:
-        talk = site.talk(mt.thread(f"t-{len(site.requests)}"), fail)
+        talk = site.talk(mt.thread(f"t-{len(site.requests)}"), fail, threshold=LIMIT)
         if is_told:
             assert await within(talk.say("go")) == "I see", cell
         else:

@@ -13,15 +13,17 @@ from typing import Any, Protocol
 
 import pytest
 from guide_table import rows
+from tests.waiting import LIMIT, until_async
 
-from meantime import Agent, InvalidInput, Meantime, PythonAgent, Status, Task
+from meantime import Agent, Handle, InvalidInput, Meantime, PythonAgent, Status, Task, Thread
 from meantime.app.system_clock import SystemClock
 from meantime.integrations.loops.session_host import PythonSessionHost
 from meantime.kernel.budgets import Budget
 from meantime.kernel.lines import Kind
+from meantime.kernel.questions import Question
+from meantime.testing import FakeClock
+from meantime.testing.suite.patience import within
 from meantime.testing.talk import ModelRequest, ToolCall
-
-LONGEST = 40.0  # seconds that any one thing may take
 
 
 class Work:
@@ -50,7 +52,6 @@ class Work:
 class TaskSite(Protocol):
     requests: list[ModelRequest]
     work: Work
-    silence: float  # seconds: more than the agent takes until it calls its first tool, as a rule
     framework: str  # in the guide's table
     models: list[str]  # the names of the models that were asked; "" is the agent's own
 
@@ -78,9 +79,9 @@ class Fixture:
         self.row = rows()[site.framework]
         self._folder = folder
 
-    def opened(self, agent: Any, **settings: Any) -> Any:
+    def opened(self, agent: Any, clock: FakeClock | None = None, **settings: Any) -> Any:
         given = PythonAgent(agent, **settings) if settings else agent
-        return Meantime.open(self._folder / "work.db", agents={"it": given})
+        return Meantime.open(self._folder / "work.db", agents={"it": given}, clock=clock)
 
     async def ended(self, *steps: Any, **settings: Any) -> tuple[Task, list[str]]:
         """A task until its end, and the names of the tools that it called."""
@@ -91,9 +92,17 @@ class Fixture:
             return ended, [line.tool for line in await thread.lines(task) if line.kind is Kind.CALL]
 
 
-async def within(what: Awaitable[Any]) -> Any:
-    async with asyncio.timeout(LONGEST):
-        return await what
+async def question_of(mt: Meantime, id: str) -> Question:
+    """As soon as the task asks."""
+
+    async def question() -> Question | None:
+        task = await mt.get(id)
+        assert not task.ended, task.outcome
+        return task.question
+
+    found = await until_async(question, "the task asks")
+    assert found is not None
+    return found
 
 
 def looks(count: int) -> list[ToolCall]:
@@ -108,7 +117,7 @@ async def words_and_tool_calls_are_lines_and_tokens_count(fixture: Fixture) -> N
     async with fixture.opened(fixture.site.agent(ToolCall("look", {"at": "x"}), "all is well")) as mt:
         thread = mt.thread("t")
         task = await thread.start(Agent("it", "look around"))
-        assert await task.result(LONGEST) == "all is well"
+        assert await task.result(LIMIT) == "all is well"
         lines = [(line.role, line.kind, line.tool, line.text) for line in await thread.lines(task)]
         assert lines == [
             ("user", Kind.TEXT, "", "look around"),
@@ -156,16 +165,25 @@ async def the_same_call_again_and_again_is_a_loop(fixture: Fixture) -> None:
 
 async def a_tool_that_says_nothing_for_too_long_is_a_stall(fixture: Fixture) -> None:
     site = fixture.site
-    for patience in (1, 3, 8):  # a busy machine may not come to the tool in time
-        ended, calls = await fixture.ended(
-            ToolCall("dig", {"where": "here"}), "never", stall=site.silence * patience, on_stall="stop",
-            last_turn=0,
-        )  # fmt: skip
-        assert ended.status is Status.FAILED
-        assert "reported nothing" in str(ended.outcome)
-        if calls:
-            break
-    assert calls == [site.named("dig")], "it came to the tool"
+    clock, agent = FakeClock(), site.agent(ToolCall("dig", {"where": "here"}), "never")
+    async with fixture.opened(agent, clock, stall=60.0, on_stall="stop", last_turn=0) as mt:
+        thread = mt.thread("t")
+        task = await thread.start(Agent("it", "dig"))
+        await digs(site, thread, task)
+        await clock.advance(60.0)
+        (ended,) = await within(thread.wait(task))
+    assert ended.status is Status.FAILED
+    assert "reported nothing" in str(ended.outcome)
+
+
+async def digs(site: TaskSite, thread: Thread, task: Handle) -> None:
+    """Its tool works, and its line is there."""
+    await within(site.work.digging.wait())
+
+    async def is_last() -> bool:
+        return (await thread.lines(task))[-1].tool == site.named("dig")
+
+    await until_async(is_last, "the call is a line", lambda: thread.lines(task))
 
 
 # -- stopped, and gone on with
@@ -176,28 +194,24 @@ async def a_cancel_stops_it_and_a_resume_goes_on(fixture: Fixture) -> None:
     async with fixture.opened(site.agent(ToolCall("dig", {"where": "here"}), "I was interrupted")) as mt:
         thread = mt.thread("t")
         task = await thread.start(Agent("it", "dig"))
-        await within(site.work.digging.wait())
-        async with asyncio.timeout(LONGEST):
-            # Its line is there while it works.
-            while [line.tool for line in await thread.lines(task)][-1] != site.named("dig"):  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await digs(site, thread, task)
         await thread.cancel(task)
         (ended,) = await within(thread.wait(task))
         assert ended.status is Status.CANCELLED
         again = await thread.resume(task.id, "what happened?")
-        assert await again.result(LONGEST) == "I was interrupted"
+        assert await again.result(LIMIT) == "I was interrupted"
         assert site.requests[-1].prompts[-1].endswith("what happened?")
 
 
 async def a_resume_and_a_fork_go_on_with_all_that_was_said(fixture: Fixture) -> None:
     async with fixture.opened(fixture.site.pupil()) as mt:
         first = await mt.thread("t").start(Agent("it", "say one"))
-        assert await first.result(LONGEST) == "one"
+        assert await first.result(LIMIT) == "one"
     async with fixture.opened(fixture.site.pupil()) as mt:
         again = await mt.thread("t").resume(first.id, "say two")
-        assert await again.result(LONGEST) == "two"
+        assert await again.result(LIMIT) == "two"
         fork = await mt.thread("t").fork(first.id, "recall")
-        assert await fork.result(LONGEST) == "one two"
+        assert await fork.result(LIMIT) == "one two"
 
 
 # -- spoken to
@@ -212,7 +226,7 @@ async def a_message_is_read_while_it_works(fixture: Fixture) -> None:
         await within(site.work.digging.wait())
         await thread.send(task, "hurry")
         site.work.may_end.set()
-        said = await task.result(LONGEST)
+        said = await task.result(LIMIT)
         assert said == "done, and hurried"
         read = site.requests[-1]
         assert "hurry" in "\n".join([*read.prompts, read.instructions])
@@ -225,14 +239,10 @@ async def a_permission_makes_the_task_wait(fixture: Fixture) -> None:
         async with fixture.opened(agent) as mt:
             thread = mt.thread("t")
             task = await thread.start(Agent("it", "deploy it"))
-            async with asyncio.timeout(LONGEST):
-                while (now := await mt.get(task.id)).question is None:
-                    assert not now.ended, now.outcome
-                    await asyncio.sleep(0.01)
-            assert now.status is Status.WAITING
-            assert "deploy" in now.question.text
+            assert "deploy" in (await question_of(mt, task.id)).text
+            assert (await task.get()).status is Status.WAITING
             await mt.answer(task.id, answer)
-            assert await task.result(LONGEST) == "done"
+            assert await task.result(LIMIT) == "done"
             text = "\n".join(line.text for line in await thread.lines(task) if line.kind is Kind.RESULT)
             assert ("deployed to prod" in text) is allowed, text
 
@@ -272,7 +282,7 @@ async def deps_reach_its_tools_or_are_refused(fixture: Fixture) -> None:
         return
     async with fixture.opened(fixture.site.asker(ToolCall("whoami", {}), "ok"), deps=given) as mt:
         task = await mt.thread("t").start(Agent("it", "who?"))
-        assert await task.result(LONGEST) == "ok"
+        assert await task.result(LIMIT) == "ok"
         lines = await mt.thread("t").lines(task)
         assert [line.text for line in lines if line.kind is Kind.RESULT] == ["ann"]
 

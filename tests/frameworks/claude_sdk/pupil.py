@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import time
 from typing import Any
+
+from tests.waiting import pause, until_async
 
 from meantime.testing.session_host.host_fixture import ODD
 
@@ -24,11 +24,10 @@ class Pupil(ScriptedAPI):
         if last == "recall":
             return " ".join(re.findall(r"say (\w+)", " ".join(said)))
         if last.startswith("slowly"):
-            time.sleep(1)
+            pause(1, "it answers slowly")
         return last.rpartition(" ")[2]
 
     async def middle(self) -> None:
         """Until it is asked once more: Claude Code takes its time to start."""
         before = len(self.requests)
-        while len(self.requests) == before:  # noqa: ASYNC110  another thread's
-            await asyncio.sleep(0.01)
+        await until_async(lambda: len(self.requests) > before, "the model is asked")

@@ -6,14 +6,14 @@ import asyncio
 import json
 import re
 import threading
-import time
 from collections.abc import Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any
 
-from meantime.testing.suite.patience import PATIENCE
+from tests.waiting import until
+
 from meantime.testing.talk import ModelRequest, ToolCall
 
 PREFIX = "mcp__meantime__"  # Claude Code's, for a tool of a server
@@ -45,15 +45,12 @@ class ScriptedAPI:
         self.models.append(body.get("model", ""))
         step = self.steps.pop(0) if self.steps else "the script has ended"
         while isinstance(step, asyncio.Event):
-            self._wait(step)
+            until(partial(self._may_answer, step), "the model may answer")  # this thread has no event loop
             step = self.steps.pop(0)
         return step
 
-    def _wait(self, event: asyncio.Event) -> None:
-        """In a thread of the server, which has no event loop to wait in."""
-        until = time.monotonic() + PATIENCE
-        while not event.is_set() and time.monotonic() < until and not self.closed.wait(0.005):
-            pass
+    def _may_answer(self, gate: asyncio.Event) -> bool:
+        return gate.is_set() or self.closed.is_set()
 
 
 def _handler(api: ScriptedAPI) -> type[BaseHTTPRequestHandler]:
@@ -76,7 +73,7 @@ def _handler(api: ScriptedAPI) -> type[BaseHTTPRequestHandler]:
                 return
             step = api.asked(body)
             if step is None:  # never, or until Claude Code has gone
-                api.closed.wait(60)
+                api.closed.wait()
                 return
             if isinstance(step, Exception):  # one that Claude Code does not retry
                 error = {"type": "permission_error", "message": str(step)}

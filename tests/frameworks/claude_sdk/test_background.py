@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, ClaudeSDKError, ResultMessage
+from tests.waiting import LIMIT, stays_async, until_async
 
 from meantime import InvalidInput, Meantime
 from meantime.integrations.agent_host.marked_processes import kill_all, marked
@@ -21,7 +22,7 @@ from meantime.integrations.claude_agent_sdk.session_transcript import (
     transcript_path,
 )
 from meantime.system.process_marks import CLAUDE
-from meantime.testing.suite.patience import until, within
+from meantime.testing.suite.patience import within
 from meantime.testing.talk import TalkFixture, ToolCall
 from meantime.testing.talk.talk_site import ids_in
 
@@ -60,13 +61,13 @@ async def test_runs_of_a_killed_owner_are_ended_beside_the_event_loop_and_before
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     has_ended = threading.Event()
-    monkeypatch.setattr(background_hooks, "end_orphans", lambda of: has_ended.wait(60))
+    monkeypatch.setattr(background_hooks, "end_orphans", lambda of: has_ended.wait(LIMIT))
     async with Meantime.open(tmp_path / "ledger.db") as mt:
         options = Background(mt.thread("t")).options()
         hook = options["hooks"]["UserPromptSubmit"][0].hooks[0]
         given = {"transcript_path": str(tmp_path / "none.jsonl")}
         prompted = asyncio.ensure_future(hook(given, None, {}))
-        assert await asyncio.wait({prompted}, timeout=0.1) == (set(), {prompted})
+        await stays_async(lambda: not prompted.done(), "the first prompt waits", seconds=0.1)
         has_ended.set()
         await within(prompted)
 
@@ -74,7 +75,7 @@ async def test_runs_of_a_killed_owner_are_ended_beside_the_event_loop_and_before
 async def crawling(fixture: TalkFixture, api: ScriptedAPI, thread: Any) -> Any:
     """A task that ends while the agent's own call goes on."""
 
-    await until(lambda: api.requests, "the model is asked")
+    await until_async(lambda: api.requests, "the model is asked")
     ended = await fixture.ended(thread, "c.org")
     fixture.gates.open("b.org")
     return ended
@@ -97,7 +98,7 @@ async def test_what_ends_with_the_answer_makes_a_client_of_your_own_go_on(tmp_pa
         more = Background(thread).options(cwd=given.cwd, env=given.env, tools=[], setting_sources=[])
         async with ClaudeSDKClient(ClaudeAgentOptions(**more)) as client:
             await client.query("what is new?")
-            await until(lambda: api.requests, "the model is asked")
+            await until_async(lambda: api.requests, "the model is asked")
             await fixture.ended(thread)
             answers.set()
             assert await result(client) == "3 pages"
@@ -117,7 +118,7 @@ async def test_what_a_hook_told_and_nobody_answered_keeps_its_place(tmp_path: Pa
         talking = asyncio.ensure_future(talk.say("crawl it"))
         tasks = [await crawling(fixture, api, thread)]
         where = {"HOME": str(tmp_path)}
-        await until(
+        await until_async(
             lambda: ends_with_notices(entries(transcript_path(talk.session, where))),
             "the transcript ends with the notices",
         )

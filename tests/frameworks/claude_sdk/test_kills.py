@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import until_async
 
 from meantime.integrations.agent_host.marked_processes import kill_all, marked
 from meantime.system.process import Process
 from meantime.system.process_marks import CLAUDE
-from meantime.testing.suite.patience import until
 
 from .scripted_api import ScriptedAPI
 
@@ -35,7 +36,9 @@ asyncio.run(main())
 
 def started_owner(folder: Path, api: ScriptedAPI) -> subprocess.Popen[bytes]:
     program = [sys.executable, "-c", OWNER, str(folder), api.url]
-    return subprocess.Popen(program, cwd=Path(__file__).parents[1])
+    frameworks = Path(__file__).parents[1]
+    env = {**os.environ, "PYTHONPATH": str(frameworks.parents[1])}  # for `tests.waiting`
+    return subprocess.Popen(program, cwd=frameworks, env=env)
 
 
 def runs_of(owner: int) -> list[Process]:
@@ -48,12 +51,12 @@ async def test_claude_code_ends_when_its_owner_is_killed_while_the_model_is_aske
     api.steps = [None]  # it is never answered
     owner = started_owner(tmp_path, api)
     try:
-        await until(lambda: api.requests, "the model is asked")
+        await until_async(lambda: api.requests, "the model is asked")
         runs = runs_of(owner.pid)
         assert len(runs) == 1
         owner.kill()
         owner.wait()
-        await until(lambda: not runs[0].is_alive, "the process has ended")
+        await until_async(lambda: not runs[0].is_alive, "the process has ended")
     finally:
         owner.kill()
         owner.wait()

@@ -11,6 +11,7 @@ import pytest
 from claude_agent_sdk import SdkMcpTool, create_sdk_mcp_server, tool
 from task_suite import TASK_CHECKS, Fixture, Work, hosted
 from task_suite import Check as TaskCheck
+from tests.waiting import LIMIT
 
 from meantime import Agent, Meantime
 from meantime.ports.session import AgentSettings
@@ -51,7 +52,7 @@ async def test_it_keeps_the_contract_of_session_hosts(check: Check, tmp_path: Pa
 
 
 class ClaudeTaskSite:
-    silence, framework = 2.0, "Claude Agent SDK"
+    framework = "Claude Agent SDK"
 
     def __init__(self, folder: Path, api: ScriptedAPI, pupil: Pupil) -> None:
         self.work = Work()
@@ -100,10 +101,10 @@ async def test_its_cost_counts_and_a_resume_does_not_count_it_again(tmp_path: Pa
     agents = {"explore": options_for(tmp_path, api.url)}
     async with Meantime.open(tmp_path / "work.db", agents=agents) as mt:
         task = await mt.thread("t").start(Agent("explore", "look around"))
-        assert await task.result(60) == "all is well"
+        assert await task.result(LIMIT) == "all is well"
         first = (await task.get()).progress
         again = await mt.thread("t").resume(task.id, "and now?")
-        assert await again.result(60) == "still"
+        assert await again.result(LIMIT) == "still"
         second = (await again.get()).progress
         assert first is not None
         assert second is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,7 +13,7 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.tools import FunctionTool, ToolContext
 from google.genai.types import Content, Part
-from task_suite import TASK_CHECKS, Fixture, Work, hosted
+from task_suite import TASK_CHECKS, Fixture, Work, hosted, question_of
 from task_suite import Check as TaskCheck
 
 from meantime import Agent, Meantime, PythonAgent, Status
@@ -63,7 +62,7 @@ LLMRegistry.register(NamedModel)
 
 
 class AdkTaskSite:
-    silence, framework = 0.5, "Google's ADK"
+    framework = "Google's ADK"
 
     def __init__(self) -> None:
         self.work = Work()
@@ -109,14 +108,6 @@ def scripted(*steps: Any, tools: tuple[Any, ...] = (look,)) -> LlmAgent:
     return LlmAgent(name="scripted", model=model, tools=list(tools))
 
 
-async def until_waiting(mt: Meantime, id: str) -> str:
-    async with asyncio.timeout(20):
-        while (task := await mt.get(id)).question is None:
-            assert not task.ended, task.outcome
-            await asyncio.sleep(0.01)
-    return task.question.text
-
-
 def deploy(to: str) -> str:
     """Deploys."""
     return f"deployed to {to}"
@@ -128,7 +119,7 @@ async def test_an_answer_to_a_question_from_before_a_restart_is_heard(tmp_path: 
     agent = scripted(ToolCall("deploy", {"to": "prod"}), "done", tools=(tool,))
     async with Meantime.open(tmp_path / "work.db", agents={"ops": agent}) as mt:
         task = await mt.thread("t").start(Agent("ops", "deploy it"))
-        assert "deploy" in await until_waiting(mt, task.id)
+        assert "deploy" in (await question_of(mt, task.id)).text
     async with Meantime.open(tmp_path / "work.db", agents={"ops": agent}) as mt:
         await mt.answer(task.id, answer)
         await mt.thread("t").wait(task.id)

@@ -11,6 +11,7 @@ from langchain.agents import create_agent
 from langchain.messages import AIMessage, HumanMessage
 from langchain.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from tests.waiting import LIMIT
 
 from meantime import Meantime, background
 from meantime.integrations.langchain import Background, Talk, TalkBackground
@@ -120,7 +121,7 @@ async def test_an_argument_of_any_name_reaches_its_function(tmp_path: Path):
     given = {"config": "a", "runtime": "b", "run_manager": "c"}
     model = scripted(ToolCall("odd", given), "ok")
     async with Meantime.open(tmp_path / "work.db") as mt:
-        agent = create_agent(model, middleware=[Background(mt.thread("c"), odd)])
+        agent = create_agent(model, middleware=[Background(mt.thread("c"), odd, threshold=LIMIT)])
         await invoke(agent, "go")
         assert model._requests[1].results == ["a b c"]
 

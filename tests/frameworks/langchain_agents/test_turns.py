@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +13,7 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain.tools import ToolRuntime, tool
 from langgraph.types import interrupt
-from task_suite import TASK_CHECKS, Fixture, Work, hosted
+from task_suite import TASK_CHECKS, Fixture, Work, hosted, question_of
 from task_suite import Check as TaskCheck
 
 from meantime import Agent, Meantime, Status
@@ -40,7 +39,7 @@ async def test_it_keeps_the_contract_of_session_hosts(check: Check, tmp_path: Pa
 
 
 class LangChainTaskSite:
-    silence, framework = 0.5, "LangChain, LangGraph, deepagents"
+    framework = "LangChain, LangGraph, deepagents"
 
     def __init__(self, create: Callable[..., Any]) -> None:
         self.work = Work()
@@ -83,14 +82,6 @@ def scripted(*steps: Any, tools: tuple[Any, ...]) -> Any:
     return create_agent(model, list(tools))
 
 
-async def until_waiting(mt: Meantime, id: str) -> str:
-    async with asyncio.timeout(20):
-        while (task := await mt.get(id)).question is None:
-            assert not task.ended, task.outcome
-            await asyncio.sleep(0.01)
-    return task.question.text
-
-
 async def test_an_interrupt_of_its_own_is_a_question_that_outlives_a_restart(tmp_path: Path):
     @tool
     def ask(what: str) -> str:
@@ -100,7 +91,7 @@ async def test_an_interrupt_of_its_own_is_a_question_that_outlives_a_restart(tmp
     agent = scripted(ToolCall("ask", {"what": "which colour?"}), "blue it is", tools=(ask,))
     async with Meantime.open(tmp_path / "work.db", agents={"ops": agent}) as mt:
         task = await mt.thread("t").start(Agent("ops", "paint it"))
-        assert await until_waiting(mt, task.id) == "which colour?"
+        assert (await question_of(mt, task.id)).text == "which colour?"
     async with Meantime.open(tmp_path / "work.db", agents={"ops": agent}) as mt:
         await mt.answer(task.id, "blue")
         (ended,) = await mt.thread("t").wait(task.id)

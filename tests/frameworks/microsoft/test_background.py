@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from agent_framework import Agent, FileHistoryProvider, FileSessionStore, Message, tool
+from tests.waiting import LIMIT
 
 from meantime import InvalidInput, Meantime
 from meantime.integrations.agent_framework import Background, Talk
@@ -26,9 +27,10 @@ async def test_an_agent_with_a_context_provider_is_told_in_its_next_run_once(tmp
     async with fixture.site.opened() as mt:
         thread = mt.thread("t")
         task = await fixture.ended(thread)
+        background = Background(thread, fixture.gates.crawl, threshold=LIMIT)
         agent = Agent(
             client,
-            context_providers=[FileHistoryProvider(tmp_path), Background(thread, fixture.gates.crawl)],
+            context_providers=[FileHistoryProvider(tmp_path), background],
             require_per_service_call_history_persistence=True,
         )
         session = agent.create_session(session_id="t")

@@ -32,7 +32,7 @@ async def test_it_keeps_the_contract_of_session_hosts(check: Check, tmp_path: Pa
 
 
 class AgentFrameworkTaskSite:
-    silence, framework = 0.5, "agent-framework (Microsoft)"
+    framework = "agent-framework (Microsoft)"
 
     def __init__(self) -> None:
         self.work = Work()

@@ -36,7 +36,7 @@ async def test_it_keeps_the_contract_of_session_hosts(check: Check, tmp_path: Pa
 
 
 class OpenAITaskSite:
-    silence, framework = 0.5, "OpenAI Agents SDK"
+    framework = "OpenAI Agents SDK"
 
     def __init__(self) -> None:
         self.work = Work()

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import socket
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from tests.waiting import LIMIT, until
 
 from meantime.daemon.daemon_autostart import ensure
 from meantime.daemon.home import Home
 from meantime.daemon.owner_process import owner, terminate
 
 PROGRAM = Path(__file__).resolve().parents[2] / "integrations" / "cli_agents" / "program.py"
-PATIENCE = 60.0  # seconds: the machine may be busy
 SLOW = '@@[{"say": "one"}, {"gate": "go"}, {"say": "two"}]@@'
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110 - files of another process say it
-            await asyncio.sleep(0.02)
 
 
 class AgentDaemon:
@@ -47,12 +40,12 @@ class AgentDaemon:
         return (self.home.folder / "token").read_text().strip()
 
     def up(self) -> None:
-        ensure(self.home, wait=PATIENCE)
+        ensure(self.home, wait=LIMIT)
 
     def end(self, number: signal.Signals) -> None:
         leader = owner(self.home)
         assert leader is not None
-        assert terminate(self.home, leader.pid, number, PATIENCE)
+        assert terminate(self.home, leader.pid, number, LIMIT)
 
     def open_gate(self) -> None:
         (self.folder / "go").touch()
@@ -73,16 +66,15 @@ def agent_daemon(folder: Path) -> Iterator[AgentDaemon]:
     made.up()
     try:
         yield made
-    finally:
         made.open_gate()
         leader = owner(made.home)
         if leader is not None:
-            terminate(made.home, leader.pid, signal.SIGUSR1, PATIENCE)
-        until = time.monotonic() + PATIENCE
-        while (left := _left(folder)) and time.monotonic() < until:
-            time.sleep(0.05)
-        for pid in left:
-            os.kill(pid, signal.SIGKILL)
+            terminate(made.home, leader.pid, signal.SIGUSR1, LIMIT)
+        until(lambda: not _left(folder), "nothing is left behind", lambda: _left(folder))
+    finally:
+        for pid in _left(folder):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def _left(folder: Path) -> list[int]:

@@ -34,10 +34,11 @@ from a2a.types.a2a_pb2 import (
 from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
 from google.protobuf.json_format import ParseDict
 from guide import examples
+from tests.waiting import LIMIT, until_async
 
 from meantime import HttpDoor
 
-from .agent_daemon import PATIENCE, SLOW, agent_daemon, until
+from .agent_daemon import SLOW, agent_daemon
 from .test_agent_protocol import door
 
 __all__ = ["door"]
@@ -62,7 +63,7 @@ def client_of(http: httpx.AsyncClient, card: AgentCard, **config: Any) -> Client
 
 
 def authorized(token: str) -> httpx.AsyncClient:
-    return httpx.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE, trust_env=False)
+    return httpx.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=LIMIT, trust_env=False)
 
 
 async def test_the_client_sends_streams_answers_lists_and_cancels(door: HttpDoor):
@@ -125,7 +126,7 @@ async def test_a_task_is_found_again_after_a_kill_of_the_daemon(tmp_path: Path):
         async with authorized(daemon.token) as http:
             card = await card_of(http, daemon.url)
             task = await begun(http, card, SLOW)
-            await until(daemon.waiting)
+            await until_async(daemon.waiting, "the agent is at its gate")
             await asyncio.to_thread(daemon.end, signal.SIGKILL)
             await asyncio.to_thread(daemon.up)
         async with authorized(daemon.token) as http:
@@ -187,13 +188,16 @@ async def test_the_webhook_of_a_client_is_told_of_a_question_and_of_the_ending(
         card = await card_of(http, door.url)
         client = client_of(http, card, streaming=False, polling=True, push_notification_config=push)
         task = (await last(client.send_message(saying("ask")))).task
-        await until(lambda: webhook.states() == [TaskState.TASK_STATE_INPUT_REQUIRED])
+        asks = [TaskState.TASK_STATE_INPUT_REQUIRED]
+        await until_async(lambda: webhook.states() == asks, "the webhook is told of the question")
         await last(client.send_message(saying("blue", task_id=task.id)))  # with the same configuration
         asked = ListTaskPushNotificationConfigsRequest(task_id=task.id)
-        async with asyncio.timeout(PATIENCE):  # it is forgotten when it was told of the ending
-            while (await client.list_task_push_notification_configs(asked)).configs:  # noqa: ASYNC110
-                await asyncio.sleep(0.05)
-    assert webhook.states() == [TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_COMPLETED]
+
+        async def is_forgotten() -> bool:
+            return not (await client.list_task_push_notification_configs(asked)).configs
+
+        await until_async(is_forgotten, "it is forgotten, as the webhook was told of the ending")
+    assert webhook.states() == [*asks, TaskState.TASK_STATE_COMPLETED]
     token, told = webhook.got[1]
     assert token == "secret"
     assert told.task.id == task.id
@@ -207,11 +211,11 @@ async def test_a_webhook_is_told_once_even_if_the_daemon_was_killed(tmp_path: Pa
             card = await card_of(http, daemon.url)
             client = client_of(http, card, streaming=False, polling=True, push_notification_config=push)
             await last(client.send_message(saying(SLOW)))
-            await until(daemon.waiting)
+            await until_async(daemon.waiting, "the agent is at its gate")
             await asyncio.to_thread(daemon.end, signal.SIGKILL)
             await asyncio.to_thread(daemon.up)
             daemon.open_gate()
-            await until(lambda: bool(webhook.got))
+            await until_async(lambda: webhook.got, "the webhook is told")
             await asyncio.to_thread(daemon.end, signal.SIGKILL)
             await asyncio.to_thread(daemon.up)  # what it was told is remembered
             client = client_of(http, card, streaming=False)

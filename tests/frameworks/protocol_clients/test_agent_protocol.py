@@ -19,6 +19,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_sdk import get_client, get_sync_client
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import ConflictError, NotFoundError, UnprocessableEntityError
+from tests.waiting import pause_async, until_async
 
 from meantime import HttpDoor, Meantime
 from meantime.kernel.questions import Question
@@ -26,7 +27,7 @@ from meantime.ports.session import AgentSettings, Hearer, Prompt
 from meantime.runners.agent.agent_run import HostedAgent
 from meantime.testing.scripted_host import ScriptedHost
 
-from .agent_daemon import PATIENCE, SLOW, agent_daemon, until
+from .agent_daemon import SLOW, agent_daemon
 
 pytestmark = [
     pytest.mark.anyio,
@@ -44,7 +45,7 @@ async def turn(prompt: Prompt, hearer: Hearer) -> str:
         reply = await hearer.ask(Question(id="q-1", text="Which colour?"))
         return f"painted {reply.text}"
     if text == "slow":
-        await asyncio.sleep(600)
+        await asyncio.Event().wait()
     if text == "fail":
         raise ValueError("it broke")
     return f"done: {text}"
@@ -194,12 +195,14 @@ class Deep:
         return found["messages"][-1].text
 
     async def until(self, status: str) -> dict[str, Any]:
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                found = json.loads(await self.say("check"))
-                if found["status"] == status:
-                    return found
-                await asyncio.sleep(0.5)  # each check is a message, and after many of them it summarizes
+        async def found() -> dict[str, Any]:
+            checked = json.loads(await self.say("check"))
+            if checked["status"] == status:
+                return checked
+            await pause_async(0.5, "each check is a message, and after many of them it summarizes")
+            return {}
+
+        return await until_async(found, f"the subagent is {status}")
 
 
 async def test_an_async_subagent_of_deepagents_is_a_task_here(door: HttpDoor):
@@ -231,7 +234,7 @@ async def test_a_stream_survives_a_kill_of_the_daemon_and_tells_each_message_onc
             thread = (await client.threads.create(metadata={"a": 1}))["thread_id"]
             seen: list[str] = []
             streaming = asyncio.ensure_future(_messages(client, thread, seen))
-            await until(lambda: len(seen) == 2 and daemon.waiting())
+            await until_async(lambda: len(seen) == 2 and daemon.waiting(), "one message is told")
             await asyncio.to_thread(daemon.end, signal.SIGKILL)
             await asyncio.to_thread(daemon.up)
             (run,) = await client.runs.list(thread)  # found again

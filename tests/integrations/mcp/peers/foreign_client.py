@@ -17,7 +17,7 @@ from fastmcp.client.elicitation import ElicitResult  # pyright: ignore[reportMis
 from fastmcp.client.transports import StdioTransport, StreamableHttpTransport  # pyright: ignore[reportMissingImports]
 from fastmcp_tasks.client import call_tool_task  # pyright: ignore[reportMissingImports]
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 def transport(server: dict[str, Any]) -> Any:
