@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 pytestmark = pytest.mark.docs
 
@@ -18,7 +19,7 @@ def run(example: str, folder: Path) -> str:
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "TMPDIR": str(folder)}
     command = [sys.executable, str(ROOT / "examples" / example)]
     done = subprocess.run(
-        command, cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False
+        command, cwd=folder, env=env, capture_output=True, text=True, timeout=LIMIT, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""

@@ -11,6 +11,7 @@ import pytest
 from benchmarks.flame import Sampler, label, pruned
 from flame_graph import EDGE, boxes, flame_graph, tree_of
 from line_chart import Axis, Curve, line_chart
+from tests.waiting import LIMIT
 
 pytestmark = pytest.mark.docs
 
@@ -25,13 +26,13 @@ def busy(seconds: float) -> None:
 
 def test_a_thread_that_waits_weighs_nothing() -> None:
     sampler, gate = Sampler(), threading.Event()
-    waiting = threading.Thread(target=gate.wait, args=(30,), name="waiting")
+    waiting = threading.Thread(target=gate.wait, name="waiting")
     waiting.start()
     sampler.start()
     busy(0.2)
     sampler.stop()
     gate.set()
-    waiting.join(5)
+    waiting.join(LIMIT)
     seen = Counter[str]()
     for stack, seconds in sampler.stacks.items():
         seen[stack[0]] += seconds  # type: ignore[assignment]

@@ -14,6 +14,7 @@ from benchmarks.peers.crew import OWN, PROGRAMS, ROOT, crew_of
 from benchmarks.peers.peer_figures import LISTS, LONG, crashed, judged, percentile, pinned, version_of
 from benchmarks.peers.peer_rows import MEANTIME, MEANTIME_AGAIN, PEERS
 from benchmarks.peers.peer_run import crash_cells, ratios_of
+from tests.waiting import LIMIT, pause_async
 
 pytestmark = pytest.mark.docs
 
@@ -82,11 +83,11 @@ def test_latencies_are_of_the_submit_and_of_the_time_after_the_end() -> None:
     ends: dict[str, float] = {}
 
     async def submit(id: str, seconds: float) -> None:
-        await asyncio.sleep(0.01)
+        await pause_async(0.01, "a submit that takes a moment")
         ends[id] = time.monotonic()
 
     async def result(id: str) -> float:
-        await asyncio.sleep(0.02)
+        await pause_async(0.02, "a result that takes a moment")
         return ends[id]
 
     found = asyncio.run(facts().Commands(submit, result).one_by_one(2))
@@ -119,7 +120,7 @@ def test_our_own_row_is_measured_and_counts_its_processes() -> None:
 
 @pytest.mark.parametrize(("peer", "again"), [(MEANTIME, 0), (MEANTIME_AGAIN, 4)], ids=["once", "again"])
 def test_a_kill_of_everything_is_told_by_us(peer: Any, again: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.peers.peer_figures.WATCH", 2 * LONG)
+    monkeypatch.setattr("benchmarks.peers.peer_figures.WATCH", LIMIT if again else 2 * LONG)
     found = crashed(peer)
     wanted = {"tasks": 4, "finished": again, "run_twice": again, "doubled": 0, "told": 4, "lost": 0}
     assert found == wanted

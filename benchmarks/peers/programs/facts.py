@@ -19,7 +19,7 @@ from typing import Any
 FACTS = os.environ.get("QUEUE_FACTS", "")
 LINE = 2**22  # bytes of a command: it may have thousands of ids
 AT_ONCE = 100  # tasks that are submitted together
-TOLD_WITHIN = 5.0  # seconds for all endings after a crash, when everything has had its time already
+TOLD_WITHIN = 30.0  # seconds for all endings after a crash, when everything has had its time already
 _numbers = count()
 
 
