@@ -147,17 +147,15 @@ class Looking:
 
     async def threads(self, limit: int) -> Sequence[ThreadCount]:
         check_count(limit, "limit", 1, MAX_THREADS)
+        # Before the notices: a task that ends meanwhile may be counted as both, but not as neither.
+        active = {thread: list(tasks.values()) for thread, tasks in self._record.of_thread.items()}
         owed = await self._record.store.owed(None, MAX_THREADS)
-        return sorted(map(self._counted, owed), key=lambda one: -(one.last_event_at or 0.0))[:limit]
+        found = [_counted(one, active.get(one.thread, ())) for one in owed]
+        return sorted(found, key=lambda one: -(one.last_event_at or 0.0))[:limit]
 
     async def thread(self, id: str) -> ThreadCount:
-        return self._counted(next(iter(await self._record.store.owed(id, 1)), Owed(id)))
-
-    def _counted(self, owed: Owed) -> ThreadCount:
-        active = self._record.of_thread.get(owed.thread, {}).values()
-        moments = [owed.ended_at, *(task.updated_at for task in active)]
-        last = max((at for at in moments if at is not None), default=None)
-        return ThreadCount(owed.thread, len(active), owed.unread, owed.leased, owed.parked, last)
+        active = list(self._record.of_thread.get(id, {}).values())  # first, as in `threads`
+        return _counted(next(iter(await self._record.store.owed(id, 1)), Owed(id)), active)
 
     async def output(self, ref: str, thread: str | None, *, wait: float = 0) -> Output:
         wait = _check_wait(wait)
@@ -330,6 +328,12 @@ def _check_wait(seconds: object) -> float:
             f"A wait of {shown(seconds)} is not possible.", hint="Give seconds from 0 up, or None."
         )
     return number
+
+
+def _counted(owed: Owed, active: Sequence[Task]) -> ThreadCount:
+    moments = [owed.ended_at, *(task.updated_at for task in active)]
+    last = max((at for at in moments if at is not None), default=None)
+    return ThreadCount(owed.thread, len(active), owed.unread, owed.leased, owed.parked, last)
 
 
 def output_of(task: Task) -> Output:
