@@ -9,10 +9,11 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from tests.waiting import until_async
+
 from meantime.carriers.nats.nats_owner import NatsOwner
 from meantime.carriers.nats.nats_worker import NatsWorker
 from meantime.carriers.nats.private_server import PrivateNats
-from meantime.testing.carrier.carrier_site import until
 
 
 class NatsSite:
@@ -33,7 +34,7 @@ class NatsSite:
         running = self.server.process
         if running is not None and running.is_alive:
             os.kill(running.pid, signal.SIGKILL)
-            await until(lambda: not running.is_alive, "the server is gone")
+            await until_async(lambda: not running.is_alive, "the server is gone")
 
     async def start_server(self) -> None:
         await self.server.start()

@@ -13,14 +13,13 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until
 
-PATIENCE = 30.0  # seconds
 SETTINGS = {
     "fsync": "off",
     "full_page_writes": "off",
@@ -87,11 +86,8 @@ class PostgresServer:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, user=self._user, cwd="/",
                 start_new_session=True,
             )  # fmt: skip
-        over = time.monotonic() + PATIENCE
-        while not self._is_ready():
-            assert self._child.poll() is None, self._log.read_text()[-2000:]
-            assert time.monotonic() < over, "PostgreSQL does not start"
-            time.sleep(0.05)
+        until(lambda: self._is_ready() or self._child.poll() is not None, "PostgreSQL has started")
+        assert self._child.poll() is None, self._log.read_text()[-2000:]
 
     def kill(self) -> None:
         """As kill -9 does, for the server and the processes of its connections."""
@@ -99,7 +95,7 @@ class PostgresServer:
             for pid in [self._child.pid, *self.children()]:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            self._child.wait(PATIENCE)
+            self._child.wait(LIMIT)
 
     def children(self) -> list[int]:
         text = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
@@ -109,21 +105,23 @@ class PostgresServer:
         if self._child is not None and self._child.poll() is None:
             self._child.send_signal(signal.SIGINT)
             try:
-                self._child.wait(10)
+                self._child.wait(LIMIT)
             except subprocess.TimeoutExpired:
                 self.kill()
 
     def sql(self, text: str, database: str = "postgres") -> str:
         command = [self._bin / "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", text, self.url(database)]
-        return subprocess.run(command, capture_output=True, check=True, timeout=PATIENCE, text=True).stdout
+        return subprocess.run(command, capture_output=True, check=True, timeout=LIMIT, text=True).stdout
 
     def _is_ready(self) -> bool:
         command = [self._bin / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
-        return subprocess.run(command, timeout=PATIENCE).returncode == 0
+        return subprocess.run(command, timeout=LIMIT).returncode == 0
 
     def _run(self, program: str, *args: object) -> None:
         command = [self._bin / program, *map(str, args)]
-        done = subprocess.run(command, capture_output=True, timeout=120, user=self._user, cwd="/", text=True)
+        done = subprocess.run(
+            command, capture_output=True, timeout=LIMIT, user=self._user, cwd="/", text=True
+        )
         assert done.returncode == 0, done.stderr[-2000:]
 
 

@@ -9,18 +9,19 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime.carriers.ends.send_buffer import SendBuffer
 from meantime.carriers.memory import MemoryBroker, MessageFaults
 from meantime.ports.carrier import MOST_BUFFERED, MOST_BUFFERED_BYTES
 from meantime.testing import FakeClock
-from meantime.testing.carrier.carrier_site import Ends, until
+from meantime.testing.carrier.carrier_site import Ends
 
 from .nats_site import nats_site
 from .postgres_server import PostgresServer
 from .postgres_site import postgres_site
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.servers]
 
 
 async def _carried(seed: int, count: int) -> list[tuple[float, bytes]]:
@@ -82,7 +83,6 @@ async def test_a_send_buffer_is_limited_by_count_and_by_bytes() -> None:
     assert buffer.put(3, half - 1000), "what was taken made room"
 
 
-@pytest.mark.slow
 async def test_a_nats_server_that_is_frozen_is_noticed_and_comes_back(tmp_path: Path) -> None:
     async with nats_site(tmp_path) as site, Ends(site) as ends:
         owner, worker = await ends.owner(), await ends.worker("w1")
@@ -91,18 +91,17 @@ async def test_a_nats_server_that_is_frozen_is_noticed_and_comes_back(tmp_path: 
             began = time.monotonic()
             for _ in range(4 * MOST_BUFFERED):
                 owner.carrier.to_worker("w1", b"x" * 50_000)
-            assert time.monotonic() - began < 10.0, "a send waited"
+            assert time.monotonic() - began < LIMIT, "a send waited"
             assert owner.carrier.dropped > 0
             assert not await owner.carrier.is_empty("red")
-            await until(lambda: not owner.carrier.state.up, "the owner gives the connection up")
-            await until(lambda: not worker.carrier.state.up, "the worker gives the connection up")
+            await until_async(lambda: not owner.carrier.state.up, "the owner gives the connection up")
+            await until_async(lambda: not worker.carrier.state.up, "the worker gives the connection up")
         finally:
             os.kill(site.server.process.pid, signal.SIGCONT)
         await worker.drain(owner, "red")
         await worker.say_until(b"back", lambda: ("w1", b"back") in owner.received)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["nats", "postgres"])
 async def test_a_flood_is_dropped_and_what_follows_arrives(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
@@ -121,11 +120,10 @@ async def test_a_flood_is_dropped_and_what_follows_arrives(
         assert owner.carrier.state.up
 
 
-@pytest.mark.slow
 async def test_without_faults_every_offer_is_pulled_once(postgres: PostgresServer, tmp_path: Path) -> None:
     async with nats_site(tmp_path) as nats, postgres_site(postgres) as rows:
         for site in (nats, rows):
-            site.ack_wait = 30.0
+            site.ack_wait = LIMIT
             async with Ends(site) as ends:
                 owner, one, two = await ends.owner(), await ends.worker("w1"), await ends.worker("w2")
                 for number in range(500):

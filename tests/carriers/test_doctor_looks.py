@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.faults.served import until
 from tests.faults.workers.brokers import is_listening
+from tests.waiting import until
 
 from meantime.app.config_schema import WorkerSection
 from meantime.app.doctor import BAD, OK, WARN, CheckRow, worker_checks
@@ -63,6 +63,7 @@ def test_a_login_that_can_do_no_more_than_it_should_is_well(tmp_path: Path):
     assert [(row.name, row.level) for row in rows] == [("worker", OK), ("login", OK)]
 
 
+@pytest.mark.servers
 def test_a_login_that_can_do_more_than_a_worker_should_is_found(tmp_path: Path):
     """The owner's login, given to a worker."""
     with nats(tmp_path) as port:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from nats.aio.client import Client
+from tests.waiting import until_async
 
 from meantime.carriers.nats.nats_address import NatsAddress
 from meantime.carriers.nats.nats_owner import NatsOwner
@@ -16,11 +17,11 @@ from meantime.carriers.nats.nats_worker import NatsWorker
 from meantime.carriers.nats.private_server import PrivateNats
 from meantime.carriers.nats.tls_certificates import make_certificates
 from meantime.kernel.errors import InvalidInput
-from meantime.testing.carrier.carrier_site import Ends, until
+from meantime.testing.carrier.carrier_site import Ends
 
 from .nats_site import NatsSite, nats_site
 
-pytestmark = [pytest.mark.slow, pytest.mark.anyio]
+pytestmark = [pytest.mark.servers, pytest.mark.anyio]
 TRIES = 5  # to connect
 
 
@@ -70,7 +71,9 @@ class Intruder:
         await self.client.flush()
 
     async def is_refused(self, subject: str) -> None:
-        await until(lambda: any(subject.lower() in text for text in self.refusals), f"{subject} is refused")
+        await until_async(
+            lambda: any(subject.lower() in text for text in self.refusals), f"{subject} is refused"
+        )
 
 
 @pytest.mark.parametrize(
@@ -115,21 +118,23 @@ async def test_a_worker_cannot_listen_to_others(site: NatsSite, subject: str) ->
 async def test_an_account_that_was_removed_is_disconnected(site: NatsSite) -> None:
     async with Ends(site) as ends:
         worker = await ends.worker("w1")
-        assert worker.carrier.state.up
+        await until_async(lambda: worker.carrier.state.up, "the worker is connected")
         site.server.remove_worker("w1")
-        await until(lambda: not worker.carrier.state.up, "the worker is disconnected")
-        await until(lambda: "uthorization" in worker.carrier.state.reason, "it is told why")
+        await until_async(lambda: not worker.carrier.state.up, "the worker is disconnected")
+        await until_async(lambda: "uthorization" in worker.carrier.state.reason, "it is told why")
         site.server.add_worker("w2", ("red",))
         other = await ends.worker("w2")
-        assert other.carrier.state.up
+        await until_async(lambda: other.carrier.state.up, "the other one is connected")
 
 
 async def test_nobody_connects_without_a_login(site: NatsSite) -> None:
     worker = NatsWorker(NatsAddress(site.server.owner_address().servers), "w1")
     await worker.open(lambda data: None, lambda state: None)
     try:
+        await until_async(
+            lambda: "uthorization" in worker.state.reason, "it is told why", lambda: worker.state
+        )
         assert not worker.state.up
-        assert "uthorization" in worker.state.reason
     finally:
         await worker.close()
 
@@ -161,7 +166,7 @@ async def test_tls_with_an_authority_of_our_own(tmp_path: Path) -> None:
     try:
         owner = NatsOwner(server.owner_address())
         await owner.open(lambda worker, data: None, lambda state: None)
-        assert owner.state.up, owner.state.reason
+        await until_async(lambda: owner.state.up, "the owner is connected", lambda: owner.state.reason)
         await owner.close()
         stranger = make_certificates(tmp_path / "other", ["127.0.0.1"], now)
         for address in (

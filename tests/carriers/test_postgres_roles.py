@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime.carriers.postgres.postgres_client import PostgresAddress, connect_postgres
 from meantime.carriers.postgres.postgres_worker import PostgresWorker
-from meantime.testing.carrier.carrier_site import Ends, until
+from meantime.testing.carrier.carrier_site import Ends
 
 from .postgres_server import PostgresServer
 from .postgres_site import PostgresSite, postgres_site
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.servers]
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ async def _refusal(address: PostgresAddress, statement: str) -> str:
     except Exception as problem:
         return str(problem)
     finally:
-        await client.close(timeout=1.0)
+        await client.close(timeout=LIMIT)
     return ""
 
 
@@ -81,7 +82,7 @@ async def test_the_owners_login_can_be_any_worker(site: PostgresSite) -> None:
         await worker.open(lambda data: None, lambda state: None)
         try:
             worker.to_owner(b"hello")
-            await until(lambda: owner.received == [("w7", b"hello")], "the message came")
+            await until_async(lambda: owner.received == [("w7", b"hello")], "the message came")
         finally:
             await worker.close()
 
@@ -90,10 +91,10 @@ async def test_a_space_has_one_owner(site: PostgresSite) -> None:
     async with Ends(site) as ends:
         owner = await ends.owner()
         second = await ends.owner()
-        assert "Another owner" in second.carrier.state.reason
+        await until_async(lambda: "Another owner" in second.carrier.state.reason, "the second is told why")
         assert owner.carrier.state.up
         await owner.carrier.close()
-        await until(lambda: second.carrier.state.up, "the second is the owner now")
+        await until_async(lambda: second.carrier.state.up, "the second is the owner now")
 
 
 async def test_a_schema_that_was_dropped_is_made_again(site: PostgresSite) -> None:

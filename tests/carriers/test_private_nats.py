@@ -8,12 +8,12 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+from tests.waiting import until_async
 
 from meantime.carriers.nats import private_server, server_accounts
 from meantime.carriers.nats.nats_owner import NatsOwner
 from meantime.carriers.nats.private_server import PrivateNats
 from meantime.kernel.errors import Disconnected, InvalidInput, NotFound
-from meantime.testing.carrier.carrier_site import until
 
 pytestmark = pytest.mark.anyio
 
@@ -34,8 +34,8 @@ async def test_a_server_that_is_killed_is_started_again(server: PrivateNats) -> 
     try:
         first = server.process
         os.kill(first.pid, signal.SIGKILL)
-        await until(lambda: server.process != first and server.process.is_alive, "another server runs")
-        await until(lambda: owner.state.up, "the owner is connected again")
+        await until_async(lambda: server.process != first and server.process.is_alive, "another server runs")
+        await until_async(lambda: owner.state.up, "the owner is connected again")
         assert server.restarts == 1
     finally:
         await owner.close()
