@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
-from meantime.system.line_splitter import LineSplitter, LineTooLong
+from meantime.system.line_splitter import PIECE, LineSplitter, LineTooLong
 
 from .frames import MAX_FRAME, Frame
 from .verb_messages import encode
@@ -41,8 +42,7 @@ class Wire(asyncio.Protocol, Generic[F]):
         return None if self._transport is None else self._transport.get_extra_info(name)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's are not derived from it
         self._made()
 
     def data_received(self, data: bytes) -> None:
@@ -54,17 +54,29 @@ class Wire(asyncio.Protocol, Generic[F]):
         except LineTooLong:
             self.abort()
 
-    def _take(self, line: bytes) -> None:
+    def _take(self, line: bytes) -> bool:
         try:
             frame = self._decode(line)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             self.abort()  # not one of us, or another version: nothing it says can be believed
-            return
+            return False
         self._received(frame)
+        return True
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unsent = []
+        if isinstance(exc, BrokenPipeError | ConnectionResetError):
+            self._take_rest()
         self._lost()
+
+    def _take_rest(self) -> None:
+        """What the other side said before it closed, as a refusal or a goodbye. A write that meets the closed
+        connection ends the transport at once, and that reads nothing more."""
+        with contextlib.suppress(OSError, LineTooLong), self.peer("socket").dup() as rest:
+            rest.setblocking(False)
+            while data := rest.recv(PIECE):
+                if not all(map(self._take, self._lines.feed(data))):
+                    return
 
     def send(self, frame: Frame) -> None:
         self.send_encoded(encode(frame))
