@@ -6,10 +6,23 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Meantime, Thread
+from meantime.runners.watch import file_threads, network_states, process_states
 
 from .told import EACH
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What answers late is a machine that is busy, unless a test says otherwise."""
+    for module, name in (
+        (network_states, "LONGEST"),
+        (process_states, "LONGEST"),
+        (file_threads, "PATIENCE"),
+    ):
+        monkeypatch.setattr(module, name, LIMIT)
 
 
 @pytest.fixture

@@ -6,11 +6,12 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.waiting import stays_async, until_async
 
 from meantime import Call, Meantime, Shell, Watch
 from meantime.testing import FakeClock
 
-from .told import EACH, PATIENCE, first_look, told
+from .told import EACH, first_look, told
 
 pytestmark = pytest.mark.anyio
 
@@ -24,8 +25,11 @@ async def test_the_deadline_counts_from_its_start(ledger: str):
         await clock.advance(60.0)
         await first_look(thread, watch.id)
         await clock.advance(29.0)
-        await asyncio.sleep(0.05)  # an ending that comes too early has the time to be recorded
-        assert (await thread.get(watch.id)).status == "running"
+
+        async def runs() -> bool:
+            return (await thread.get(watch.id)).status == "running"
+
+        await stays_async(runs, "the watch runs until its deadline")
         await clock.advance(1.0)
         assert await told(thread, watch.id, 1) == [("ending", "nothing matched until the deadline")]
 
@@ -52,9 +56,11 @@ async def test_new_is_what_is_printed_after_its_start(tmp_path: Path):
         server = await thread.start(Shell("while read line; do echo ERROR $line; done", open_stdin=True))
         watch = await thread.start(Watch(log=server, match="ERROR", new=True), delay=60)
         await thread.send(server, "before\n")
-        async with asyncio.timeout(PATIENCE):
-            while "before" not in (await thread.output(server)).text:  # noqa: ASYNC110  nobody is told of it
-                await asyncio.sleep(0.01)
+
+        async def has_printed() -> bool:
+            return "before" in (await thread.output(server)).text
+
+        await until_async(has_printed, "it has printed")
         await clock.advance(60.0)
         await first_look(thread, watch.id)
         await thread.send(server, "after\n")

@@ -5,20 +5,22 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until, until_async
 
 from meantime import Meantime, Refused, Thread, Watch
-from meantime.app.system_clock import SystemClock
 from meantime.kernel.watches import WatchCursor, cursor_of
 from meantime.runners.watch import file_states, file_threads, followed_file
 from meantime.runners.watch.file_threads import MOST_DEVICES, MOST_FOLDERS, FileCalls, FileThreads, Hangs
 from meantime.system.platform import FolderEvents
 from meantime.testing import FakeClock
 
-from .told import PATIENCE, first_look, told
+from .told import first_look, told
 
 pytestmark = pytest.mark.anyio
 
@@ -48,17 +50,19 @@ class DeadServer:
 
     def come_back(self) -> None:
         self.is_dead = False
-        while self.blocked:
-            try:
-                os.close(os.open(self._pipe, os.O_WRONLY | os.O_NONBLOCK))
-            except OSError:  # the last one has just gone
-                continue
+        until(self._are_free, "all calls have come back")
+
+    def _are_free(self) -> bool:
+        with suppress(OSError):  # nobody is blocked any more
+            os.close(os.open(self._pipe, os.O_WRONLY | os.O_NONBLOCK))
+        return not self.blocked
 
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DeadServer]:
     server = DeadServer(tmp_path)
     look, identity = file_states.FileState._look, followed_file._identity
+    wait = FileCalls._wait
 
     def slow_look(self: file_states.FileState, was: object) -> object:
         server.pass_by(self._path)
@@ -72,6 +76,13 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DeadServ
         found = identity(path)
         return [server.device, *found[1:]] if found and server.has(path) else found
 
+    async def patient(self: FileCalls, job: Any) -> None:
+        """Calls to others are only slow if the machine is."""
+        await wait(self, job)
+        while not job.done.done() and not (server.is_dead and server.has(self._path)):
+            await wait(self, job)
+
+    monkeypatch.setattr(FileCalls, "_wait", patient)
     monkeypatch.setattr(file_states.FileState, "_look", slow_look)
     monkeypatch.setattr(followed_file, "_identity", slow_identity)
     monkeypatch.setattr(file_threads, "PATIENCE", 0.3)
@@ -83,7 +94,7 @@ async def told_by_each(thread: Thread, *ids: str) -> list[str]:
     """All that these tell, until each has told something."""
     found: list[tuple[str, str]] = []
     wakes = aiter(thread.wakeups())
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(LIMIT):
         while {id for id, _ in found} < set(ids):
             await anext(wakes)
             async with thread.turn() as turn:
@@ -133,7 +144,7 @@ async def test_a_command_in_it_is_refused_and_one_that_was_started_before_says_s
     watch = await thread.start(Watch(command="true", cwd=server.folder, every=0.1))
     await first_look(thread, watch.id)
     server.is_dead = True
-    back = threading.Timer(PATIENCE / 2, server.come_back)  # where the loop itself hangs
+    back = threading.Timer(LIMIT / 2, server.come_back)  # where the loop itself hangs
     back.start()
     with pytest.raises(Refused, match=f"{server.folder} cannot be looked at: .* has not answered") as refused:
         await thread.start(Watch(command="true", cwd=server.folder))
@@ -151,14 +162,14 @@ async def test_a_command_in_it_is_refused_and_one_that_was_started_before_says_s
 async def test_a_deadline_does_not_wait_for_it(thread: Thread, server: DeadServer, match: str):
     server.is_dead = True
     watch = await thread.start(Watch(file=server.folder / "log", match=match, deadline=0.1))
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(LIMIT):
         result = await watch.result()
     assert result.startswith(f"nothing matched until the deadline; {server.folder}/log cannot be looked at")
 
 
 async def test_a_cancel_and_a_close_do_not_wait_for_it(tmp_path: Path, server: DeadServer):
     server.is_dead = True
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(LIMIT):
         async with Meantime.open(tmp_path / "work.db") as mt:
             thread = mt.thread("a")
             for match in ("", "ERROR"):
@@ -168,26 +179,31 @@ async def test_a_cancel_and_a_close_do_not_wait_for_it(tmp_path: Path, server: D
 
 
 class Dead:
-    """Calls that hang until they may come back."""
+    """Calls that hang until they may come back, for longer than is waited on the clock."""
 
     def __init__(self) -> None:
+        self.clock = FakeClock()
         self.back = threading.Event()
         self.begun: list[int] = []
 
     def hang(self, number: int) -> int:
         self.begun.append(number)
-        assert self.back.wait(PATIENCE)
+        assert self.back.wait(LIMIT)
         return number
 
-    async def hung(self, calls: FileCalls, number: int) -> FileCalls:
-        with pytest.raises(Hangs):
-            await calls.make(lambda: self.hang(number))
-        return calls
+    async def hang_all(self, some: Iterable[FileCalls], first: int = 0) -> None:
+        made = [
+            asyncio.ensure_future(calls.make(lambda number=number: self.hang(number)))
+            for number, calls in enumerate(some, first)
+        ]
+        await self.clock.advance(file_threads.PATIENCE)
+        for one in made:
+            with pytest.raises(Hangs):
+                await one
 
 
 @pytest.fixture
-def dead(monkeypatch: pytest.MonkeyPatch) -> Iterator[Dead]:
-    monkeypatch.setattr(file_threads, "PATIENCE", 0.05)
+def dead() -> Iterator[Dead]:
     dead = Dead()
     yield dead
     dead.back.set()
@@ -200,27 +216,21 @@ def of_device(path: str, threads: FileThreads, device: int) -> FileCalls:
 
 
 async def test_a_dead_device_holds_up_one_thread_and_no_other_device(dead: Dead):
-    threads = FileThreads(SystemClock())
-    first = [of_device("/a/x", threads, device=1) for _ in range(100)]
-    await asyncio.gather(*(dead.hung(one, number) for number, one in enumerate(first)))
-    assert dead.begun == [0]
-    unknown = [FileCalls(f"/{number}/x", threads) for number in range(3 * MOST_FOLDERS)]
-    await asyncio.gather(*(dead.hung(one, 100 + number) for number, one in enumerate(unknown)))
-    more = [of_device(f"/{device}/x", threads, device) for device in range(2, MOST_DEVICES)]
-    await asyncio.gather(*(dead.hung(one, 0) for one in more))
+    threads = FileThreads(dead.clock)
+    await dead.hang_all(of_device("/a/x", threads, device=1) for _ in range(100))
+    await until_async(lambda: dead.begun == [0], "the first one is called, and no other", lambda: dead.begun)
+    await dead.hang_all((FileCalls(f"/{number}/x", threads) for number in range(3 * MOST_FOLDERS)), first=100)
+    await dead.hang_all(of_device(f"/{device}/x", threads, device) for device in range(2, MOST_DEVICES))
     assert await of_device("/b/x", threads, device=0).make(lambda: "answered") == "answered"
     assert threads.count <= MOST_DEVICES + MOST_FOLDERS
     threads.close()
 
 
-async def test_each_has_the_result_of_its_own_call_once_they_come_back(
-    dead: Dead, monkeypatch: pytest.MonkeyPatch
-):
-    threads = FileThreads(SystemClock())
+async def test_each_has_the_result_of_its_own_call_once_they_come_back(dead: Dead):
+    threads = FileThreads(dead.clock)
     every = [of_device("/a/x", threads, device=number % 3) for number in range(30)]
-    await asyncio.gather(*(dead.hung(one, number) for number, one in enumerate(every)))
+    await dead.hang_all(every)
     dead.back.set()
-    monkeypatch.setattr(file_threads, "PATIENCE", PATIENCE)
     found = [await one.make(lambda: -1) for one in every]
     assert found == list(range(30))
     assert sorted(dead.begun) == found, "each was made once"
@@ -228,9 +238,8 @@ async def test_each_has_the_result_of_its_own_call_once_they_come_back(
     threads.close()
 
 
-async def test_a_cancelled_call_says_nothing_of_its_device(dead: Dead, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(file_threads, "PATIENCE", PATIENCE)
-    threads = FileThreads(SystemClock())
+async def test_a_cancelled_call_says_nothing_of_its_device(dead: Dead):
+    threads = FileThreads(dead.clock)
     going = asyncio.ensure_future(of_device("/a/x", threads, device=1).make(lambda: dead.hang(0)))
     await asyncio.sleep(0)
     going.cancel()
@@ -241,20 +250,20 @@ async def test_a_cancelled_call_says_nothing_of_its_device(dead: Dead, monkeypat
     threads.close()
 
 
+@pytest.mark.breadth
 async def test_watches_that_end_while_it_is_dead_leave_nothing_behind(dead: Dead):
-    threads, ended = FileThreads(SystemClock()), list[str]()
-    first = await dead.hung(of_device("/a/x", threads, device=1), 0)
+    threads, ended = FileThreads(dead.clock), list[str]()
+    first = of_device("/a/x", threads, device=1)
+    await dead.hang_all([first])
+    await until_async(lambda: dead.begun, "the call is made")
     for _ in range(100):
         calls = of_device("/a/y", threads, device=1)
-        with pytest.raises(Hangs):
-            await asyncio.wait_for(calls.make(lambda: 1), PATIENCE)
+        await dead.hang_all([calls])
         calls.close(lambda: ended.append("never made"))
     assert not threads._waiting
     first.close(lambda: ended.append("first"))
     dead.back.set()
-    async with asyncio.timeout(PATIENCE):
-        while not ended:  # noqa: ASYNC110  no event says it
-            await asyncio.sleep(0.01)
+    await until_async(lambda: ended, "it is closed")
     assert ended == ["first"]
     threads.close()
 
@@ -269,11 +278,11 @@ async def test_no_thread_outlives_an_owner(tmp_path: Path):
                 folder.mkdir(exist_ok=True)
                 watch = await thread.start(Watch(file=folder / "log", match="ERROR", new=True))
                 await first_look(thread, watch.id)
-    async with asyncio.timeout(PATIENCE):
-        while {  # noqa: ASYNC110  no event says it
-            one for one in threading.enumerate() if one.name == "meantime-files"
-        } - before:
-            await asyncio.sleep(0.01)
+
+    def left() -> set[threading.Thread]:
+        return {one for one in threading.enumerate() if one.name == "meantime-files"} - before
+
+    await until_async(lambda: not left(), "its threads have ended", left)
 
 
 async def test_a_slow_first_look_does_not_make_old_lines_new(thread: Thread, server: DeadServer):
@@ -284,9 +293,11 @@ async def test_a_slow_first_look_does_not_make_old_lines_new(thread: Thread, ser
     (said,) = await told_by_each(thread, watch.id)
     assert "cannot be looked at" in said
     server.come_back()
-    async with asyncio.timeout(PATIENCE):
-        while (cursor_of(await thread.get(watch.id)) or WatchCursor()).state is None:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+
+    async def has_state() -> bool:
+        return (cursor_of(await thread.get(watch.id)) or WatchCursor()).state is not None
+
+    await until_async(has_state, "the watch has looked")
     with there.open("a") as file:
         file.write("ERROR of now\n")
     assert await told(thread, watch.id, 1) == [("event", "ERROR of now")]

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import NotFound, Refused, Watch
 from meantime.kernel.event_notices import Events
@@ -20,8 +21,6 @@ from meantime.ports.watch_ledger import Standing
 from meantime.runners.watch.findings import Findings
 from meantime.runners.watch.log_scan import LogScan, LogWatch
 from meantime.testing import FakeClock
-
-from .told import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -76,7 +75,7 @@ def watch_of(ledger: OneLog, watch: Watch, cursor: Json = None) -> LogWatch:
 
 
 async def ending(watch: LogWatch) -> tuple[str, str]:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(LIMIT):
         return await watch.over
 
 
@@ -111,10 +110,11 @@ async def test_the_cursor_of_a_watch_that_is_over_stays_before_its_last_line(opt
     ledger = OneLog(b"ok\nERROR\n")
     async with scan_of(ledger) as scan:
         watch = watch_of(ledger, Watch(log="t_2", match="ERROR|nothing", **options))
+        other = watch_of(ledger, Watch(log="t_2", match="nothing"))
         scan.add(watch)
+        scan.add(other)
         over = await ending(watch)
-        for _ in range(20):  # the scan goes on
-            await asyncio.sleep(0)
+        await until_async(lambda: other.at == len(ledger.data), "the scan has gone on")
         await watch.save()
     async with scan_of(ledger) as scan:
         watch = watch_of(ledger, Watch(log="t_2", match="ERROR|nothing", **options), ledger.cursor)
@@ -152,7 +152,7 @@ async def test_a_scan_whose_watches_left_while_the_worker_was_away_is_over():
     await asyncio.sleep(0)
     watch.over.cancel()
     scan.poke()
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(LIMIT):
         await over.wait()
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Meantime, NoticeRate, Settings, Shell, Watch
 from meantime.kernel.watches import cursor_of
 from meantime.testing import FakeClock
 
-from .told import PATIENCE, told
+from .told import told
 
 pytestmark = pytest.mark.anyio
 
@@ -23,22 +23,15 @@ def waiting_for(gate: Path, then: str) -> Shell:
     return Shell(f"echo ERROR before; while [ ! -e {gate} ]; do sleep 0.02; done; {then}")
 
 
-async def until_there(file: Path) -> None:
-    """Looks for it, as another program makes it, and nobody else says when."""
-    async with asyncio.timeout(PATIENCE):
-        while not file.exists():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-
-
 async def test_lines_that_were_printed_without_an_owner_are_found(tmp_path: Path):
     ledger, gate, done = tmp_path / "work.db", tmp_path / "gate", tmp_path / "done"
     async with Meantime.open(ledger, settings=KEEP) as mt:
         thread = mt.thread("conv-1")
-        server = await thread.start(waiting_for(gate, f"echo ERROR alone; touch {done}; exec sleep 60"))
+        server = await thread.start(waiting_for(gate, f"echo ERROR alone; touch {done}; exec sleep 600"))
         watch = await thread.start(Watch(log=server, match="ERROR"))
         assert await told(thread, watch.id, 1) == [("event", "ERROR before")]
     gate.touch()
-    await until_there(done)
+    await until_async(done.exists, "the command has printed")
     async with Meantime.open(ledger, settings=KEEP) as mt:
         thread = mt.thread("conv-1")
         assert await told(thread, watch.id, 1) == [("event", "ERROR alone")]
@@ -53,7 +46,7 @@ async def test_a_task_that_ended_without_an_owner_is_searched_to_its_end(tmp_pat
         server = await thread.start(waiting_for(gate, f"echo ERROR last; touch {done}"))
         watch = await thread.start(Watch(log=server, match="last", once=True))
     gate.touch()
-    await until_there(done)
+    await until_async(done.exists, "the command has printed")
     async with Meantime.open(ledger, settings=KEEP) as mt:
         assert await told(mt.thread("conv-1"), watch.id, 1) == [("ending", "matched once\nERROR last")]
 
@@ -63,7 +56,7 @@ async def test_a_close_keeps_how_far_was_searched(tmp_path: Path):
     ledger = tmp_path / "work.db"
     async with Meantime.open(ledger, settings=KEEP) as mt:
         thread = mt.thread("conv-1")
-        server = await thread.start(Shell("seq 1 100; exec sleep 60"))
+        server = await thread.start(Shell("seq 1 100; exec sleep 600"))
         watch = await thread.start(Watch(log=server, match="nothing"))
         await server.log.tail(1)
         seen = await told_total(mt, server.id)
@@ -78,7 +71,7 @@ async def told_total(mt: Meantime, id: str) -> int:
     """The size of the output, once the watch must have read it."""
     thread = mt.thread("conv-1")
     witness = await thread.start(Watch(log=id, match="^100$", once=True))
-    await witness.wait(PATIENCE)
+    await witness.wait(LIMIT)
     return (await thread.log(id).read()).total
 
 
@@ -86,7 +79,7 @@ async def test_a_deadline_that_passed_without_an_owner_ends_the_watch(tmp_path: 
     ledger, clock = tmp_path / "work.db", FakeClock()
     async with Meantime.open(ledger, settings=KEEP, clock=clock) as mt:
         thread = mt.thread("conv-1")
-        server = await thread.start(Shell("echo ERROR; exec sleep 60"))
+        server = await thread.start(Shell("echo ERROR; exec sleep 600"))
         watch = await thread.start(Watch(log=server, match="nothing", deadline=60))
     await clock.advance(61)
     async with Meantime.open(ledger, settings=KEEP, clock=clock) as mt:
@@ -117,7 +110,7 @@ async def test_a_copy_of_a_ledger_does_not_go_on_with_the_watches_of_the_origina
     ledger, copy = tmp_path / "work.db", tmp_path / "copy.db"
     async with Meantime.open(ledger, settings=KEEP) as mt:
         thread = mt.thread("conv-1")
-        server = await thread.start(Shell("exec sleep 60"))
+        server = await thread.start(Shell("exec sleep 600"))
         watch = await thread.start(Watch(log=server, match="ERROR"))
     shutil.copy(ledger, copy)
     async with Meantime.open(copy, settings=KEEP) as mt:

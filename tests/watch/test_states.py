@@ -12,6 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import (
     Call,
@@ -26,10 +27,11 @@ from meantime import (
     Watch,
 )
 from meantime.kernel.watches import cursor_of
-from meantime.runners.watch import network_states, process_states, state_watch
+from meantime.runners.watch import network_states, process_states
 from meantime.runners.watch.expressions import expression
+from meantime.testing import FakeClock
 
-from .told import PATIENCE, first_look, told
+from .told import EACH, first_look, told
 
 pytestmark = pytest.mark.anyio
 Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
@@ -131,7 +133,7 @@ async def test_an_address_that_hangs_or_never_stops_is_no_answer(
             await writer.drain()
 
     async def hangs(writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
     async def no_http(writer: asyncio.StreamWriter) -> None:
         writer.write(b"SSH-2.0-x\r\n\r\n")
@@ -202,21 +204,32 @@ async def test_a_polled_command_that_never_ends_is_stopped_and_never_runs_twice(
     watch = await thread.start(Watch(command=command, match="failed", every=0.1))
     ((kind, text),) = await told(thread, watch.id, 1)
     assert (kind, "did not end within" in text) == ("event", True)
+    await until_async(pids.exists, "one of its runs has begun")
     await watch.cancel(wait=True)
     for pid in pids.read_text().split():
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid), 0)
 
 
+@pytest.mark.breadth
 async def test_a_polled_command_that_ignores_signals_does_not_outlive_the_deadline(
-    thread: Thread, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ):
-    monkeypatch.setattr(state_watch, "STOPPING", 0.1)
-    pids = tmp_path / "pids"
+    pids, clock = tmp_path / "pids", FakeClock()
     command = f"trap '' TERM INT; echo $$ >> {pids}; sleep 1001"
-    watch = await thread.start(Watch(command=command, deadline=1.0))
-    expected = "nothing matched until the deadline, while a look was under way"
-    assert await told(thread, watch.id, 1) == [("ending", expected)]
+    async with Meantime.open(":memory:", clock=clock, settings=EACH) as mt:
+        thread = mt.thread("conv-1")
+        watch = await thread.start(Watch(command=command, deadline=30))
+        await until_async(pids.exists, "the command runs")
+        telling = asyncio.ensure_future(told(thread, watch.id, 1))
+
+        async def is_told() -> bool:
+            await clock.advance(1.0)
+            return telling.done()
+
+        await until_async(is_told, "the watch has ended")
+        expected = "nothing matched until the deadline, while a look was under way"
+        assert await telling == [("ending", expected)]
     for pid in pids.read_text().split():
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid), 0)
@@ -289,10 +302,11 @@ async def test_a_thread_and_a_batch_are_told_when_they_are_done(mt: Meantime, th
     tasks = [await other.start(Shell("cat", open_stdin=True), batch="build") for _ in range(2)]
     idle = await thread.start(Watch(thread="conv-2", match="^idle", once=True))
     done = await thread.start(Watch(batch="build", match="^2 of 2 ended$", once=True))
+    await first_look(thread, idle.id)
     for task in tasks:
         await first_look(thread, done.id)
         await task.send(eof=True)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(LIMIT):
         await thread.wait(idle, done)
     assert str(await idle.result()).endswith("active → idle")
     said = str(await done.result())
@@ -321,6 +335,6 @@ async def test_a_change_that_nobody_saw_is_told_by_the_next_owner(tmp_path: Path
 
 
 async def test_a_function_can_be_watched_as_a_task(thread: Thread):
-    task = await thread.start(Call(asyncio.sleep, 30))
+    task = await thread.start(Call(asyncio.Event().wait))
     watch = await thread.start(Watch(task=task, deadline=0.05))
     assert await told(thread, watch.id, 1) == [("ending", "nothing matched until the deadline")]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from tests.waiting import LIMIT, until_async
+
 from meantime import NoticeRate, Settings, Thread
 
 EACH = Settings(
@@ -12,14 +14,13 @@ EACH = Settings(
     notices=NoticeRate(seconds=0.0, per_minute=1_000_000),
     reconcile_every=0.2,
 )
-PATIENCE = 20.0  # seconds, only ever spent by a test that fails
 
 
 async def told(thread: Thread, of: str, count: int) -> list[tuple[str, str]]:
     """The next notices about one task: kind and text, at least `count` of them. Others are dropped."""
     found: list[tuple[str, str]] = []
     wakes = aiter(thread.wakeups())
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(LIMIT):
         while len(found) < count:
             await anext(wakes)
             async with thread.turn() as turn:
@@ -28,8 +29,18 @@ async def told(thread: Thread, of: str, count: int) -> list[tuple[str, str]]:
     return found
 
 
+async def told_ending(thread: Thread, of: str) -> str:
+    """The text of its ending. Events before it are dropped."""
+    kind = text = ""
+    while kind != "ending":
+        kind, text = (await told(thread, of, 1))[-1]
+    return text
+
+
 async def first_look(thread: Thread, id: str) -> None:
     """Until the state before a change is kept: what comes from now on is a change."""
-    async with asyncio.timeout(PATIENCE):
-        while (await thread.get(id)).run.cursor is None:  # noqa: ASYNC110  nobody is told of a first look
-            await asyncio.sleep(0.01)
+
+    async def has_looked() -> bool:
+        return (await thread.get(id)).run.cursor is not None
+
+    await until_async(has_looked, "the watch has looked")
