@@ -9,7 +9,7 @@ from contextlib import aclosing, suppress
 from typing import Any, Protocol
 
 from meantime.conversation.turn import Turn
-from meantime.kernel.errors import InvalidInput, LeaseLost, NotFound
+from meantime.kernel.errors import InvalidInput, LeaseLost, MeantimeError, NotFound
 from meantime.kernel.ids import display
 from meantime.kernel.notice_sources import SourceKind, parse_notice_id
 from meantime.ports.event_loop import BackgroundTasks
@@ -215,8 +215,10 @@ class Chat:
                     await self.conversation.typed(text)
                     self._loop.say(text)
 
-    def _completions(self, line: str) -> Any:
-        return completions(line, self.hands.speech, list(self.view.active), list(self.view.ended))
+    async def _completions(self, line: str) -> list[tuple[str, str]]:
+        with suppress(MeantimeError):  # without an owner nobody knows what there is
+            return await completions(line, self.hands.speech, self.view)
+        return []
 
     def _toolbar(self) -> str:
         counted = chat_format.counts(self.view.active, len(self.view.ended), len(self._following))

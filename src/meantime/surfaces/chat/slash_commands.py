@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from meantime.kernel.errors import InvalidInput, MeantimeError
@@ -16,6 +16,7 @@ from . import chat_format
 from .chat_dialect import Speech
 from .chat_transcript import SETTING, ChatTranscript
 from .followed_tasks import FollowedTasks
+from .task_view import TaskView
 from .work_handoff import WorkHandoff
 
 MAX_ASYNC = "task-max-async"
@@ -129,9 +130,7 @@ def help_text() -> str:
     return "\n".join(f"{left:<{width}}{right}" for left, right in (*HELP, *KEYS))
 
 
-def completions(
-    line: str, speech: Speech, active: list[Task], ended: list[Task]
-) -> Iterator[tuple[str, str]]:
+async def completions(line: str, speech: Speech, view: TaskView) -> list[tuple[str, str]]:
     """Completions of the last word, each with its meaning: commands, and ids of tasks as they are now."""
     *before, word = line.split(" ")
     match before:
@@ -143,17 +142,19 @@ def completions(
         case ["/task"]:
             options = [("end", "stop it"), ("show", "all about it"), ("follow", "its output, as it comes")]
         case ["/task", "end" | "follow"]:
-            options = _ids(speech, active)
+            await view.look()
+            options = _ids(speech, view.active)
         case ["/task", "show"]:
-            options = _ids(speech, [*active, *reversed(ended)])
+            await view.look()
+            options = _ids(speech, [*view.active, *reversed(view.ended)])
         case ["/set"]:
             options = [(MAX_ASYNC, "how many may run at once")]
         case _:
             options = []
-    yield from (option for option in options if option[0].startswith(word.removeprefix("t_")))
+    return [option for option in options if option[0].startswith(word.removeprefix("t_"))]
 
 
-def _ids(speech: Speech, tasks: list[Task]) -> list[tuple[str, str]]:
+def _ids(speech: Speech, tasks: Sequence[Task]) -> list[tuple[str, str]]:
     every = [task.id for task in tasks]
     ids = shorten(every, every)
     return [(ids[task.id], f"{chat_format.name(task)} ({speech.word(task)})") for task in tasks]

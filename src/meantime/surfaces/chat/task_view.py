@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from meantime.kernel.lifecycle import ACTIVE, ENDED
+from meantime.kernel.lifecycle import ACTIVE, ENDED, Status
 from meantime.kernel.model import Task
 from meantime.ports.tasks import Tasks
 
@@ -21,12 +21,18 @@ class TaskView:
         self._changed = changed
         self.active: Sequence[Task] = ()  # oldest first
         self.ended: Sequence[Task] = ()
+        self._standing: list[tuple[str, Status]] = []
 
     async def look(self) -> None:
         active = await self._tasks.list(self._thread, ACTIVE, limit=MOST)
         ended = await self._tasks.list(self._thread, ENDED, limit=MOST)
-        self.active, self.ended = active[::-1], ended[::-1]
-        self._changed()
+        gone = {task.id for task in ended}  # some may have ended between the two looks
+        self.active = [task for task in active[::-1] if task.id not in gone]
+        self.ended = ended[::-1]
+        standing = [(task.id, task.status) for task in (*self.active, *self.ended)]
+        if standing != self._standing:
+            self._standing = standing
+            self._changed()
 
     async def watch(self) -> None:
         """For ever: the journal says when something of ours has changed."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import sys
 import termios
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app_or_none
+from prompt_toolkit.application.current import set_app
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
@@ -27,7 +28,7 @@ from prompt_toolkit.styles import Style
 from .task_format import wants_colour
 
 REFRESH = 1.0  # seconds between two looks at the clock of what is waited for
-Options = Callable[[str], Iterable[tuple[str, str]]]
+Options = Callable[[str], Awaitable[Sequence[tuple[str, str]]]]
 
 
 class Keys(NamedTuple):
@@ -135,8 +136,14 @@ class Screen:
             self._typed.append_string(line)
 
     def changed(self) -> None:
-        if self._session.app.is_running:
-            self._session.app.invalidate()
+        app, shown = self._session.app, self._session.default_buffer.complete_state
+        if not app.is_running:
+            return
+        if shown is not None and shown.completions and shown.complete_index is None:  # none is chosen yet
+            self._session.default_buffer.cancel_completion()
+            with set_app(app):
+                self._session.default_buffer.start_completion()
+        app.invalidate()
 
     def leave(self) -> None:
         """From outside: the prompt ends as if somebody had left; between two prompts, no other comes."""
@@ -197,11 +204,16 @@ class _Completer(Completer):
         self._options = options
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        return ()  # only those below are asked for
+
+    async def get_completions_async(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> AsyncGenerator[Completion, None]:
         line = document.text_before_cursor
         if not line.startswith("/"):
             return
         word = line.rpartition(" ")[2]
-        for text, meaning in self._options(line):
+        for text, meaning in await self._options(line):
             yield Completion(text, start_position=-len(word), display_meta=meaning)
 
 
