@@ -32,6 +32,8 @@ LASTING = ("logging/setLevel", "resources/subscribe")  # the next daemon must as
 MOST_LASTING, LONGEST_LASTING = 1_000, 16_384  # requests, and bytes of one
 BUFFER = 1 << 18  # bytes that are read from the daemon at once
 TRIES = 2  # to send a line: the daemon may have ended since the last one
+REFUSED = b"#refused "  # begins the daemon's word that it does not take this wrap, in place of a frame
+LAST_WORD = 1.0  # seconds to read it after a write has failed
 
 
 class HostPump:
@@ -59,6 +61,7 @@ class HostPump:
         self._said = hello["thread"]
         self._daemon: socket | None = None
         self._reader: threading.Thread | None = None
+        self._refusal = ""  # by the daemon
         self._open: dict[str, None] = {}  # ids of the host's requests
         self._initialize: Any = None
         self._lasting: dict[str, Any] = {}  # requests, by their method and URI
@@ -114,7 +117,9 @@ class HostPump:
             except OSError as failed:
                 problem = str(failed)
                 self._lost(daemon, keep=_ids(line))
-        self._answer_open(f"Meantime's daemon is not there: {problem}")
+                if self._reader is not None:
+                    self._reader.join(LAST_WORD)
+        self._answer_open(self._refusal or f"Meantime's daemon is not there: {problem}")
 
     def _note(self, line: bytes) -> None:
         for message in _messages(line):
@@ -171,17 +176,16 @@ class HostPump:
 
     def _connect(self) -> socket:
         daemon = self._reached()
-        try:
-            hello = dict(self._hello)
-            if self._initialize is not None and self._reader is not None:
-                hello["initialize"] = self._initialize
-                hello["repeats"] = list(self._lasting.values())
+        hello = dict(self._hello)
+        if self._initialize is not None and self._reader is not None:
+            hello["initialize"] = self._initialize
+            hello["repeats"] = list(self._lasting.values())
+        self._refusal = ""
+        with suppress(BrokenPipeError, ConnectionResetError):  # the reader finds out why
             daemon.sendall(json.dumps(hello).encode("utf-8", "surrogateescape") + b"\n")
-        except OSError:
-            daemon.close()
-            raise
         self._daemon = daemon
-        self._reader = threading.Thread(target=self._receive, args=(daemon,), daemon=True)
+        received = os.dup(daemon.fileno())
+        self._reader = threading.Thread(target=self._receive, args=(daemon, received), daemon=True)
         self._reader.start()
         return daemon
 
@@ -201,10 +205,13 @@ class HostPump:
 
     # -- from the daemon
 
-    def _receive(self, daemon: socket) -> None:
+    def _receive(self, daemon: socket, received: int) -> None:
         try:
-            with open(os.dup(daemon.fileno()), "rb", BUFFER) as buffered:
+            with open(received, "rb", BUFFER) as buffered:
                 while head := buffered.readline():
+                    if head.startswith(REFUSED):
+                        self._refusal = head[len(REFUSED) :].decode("utf-8", "replace").strip()
+                        break
                     size, _, id = head.partition(b" ")
                     answers = id.strip()
                     with self._out:
@@ -238,7 +245,7 @@ class HostPump:
                 return
             self._daemon = None
         daemon.close()
-        self._answer_open(GONE, keep)
+        self._answer_open(self._refusal or GONE, keep)
 
     def _answer_open(self, text: str, keep: frozenset[str] = frozenset()) -> None:
         with self._lock:

@@ -9,7 +9,7 @@ import os
 import select
 from collections import deque
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 from msgspec import Raw
@@ -20,6 +20,7 @@ from meantime.ports.wrapped_server import WrapOrder
 from meantime.surfaces.unix_socket import UnixSocket, bind_unix
 from meantime.system.line_splitter import LineSplitter, LineTooLong
 
+from .host_pump import REFUSED
 from .host_session import HostSession
 from .joined_sessions import JoinedSessions
 from .wrap_hello import WrapHello, WrapParts
@@ -33,6 +34,10 @@ MOST_BYTES = 64 << 20  # of one line
 HIGH_WATER = 1 << 20  # bytes that a host may leave unread before its server is not read any more
 COPIED = 65_536  # bytes of a message that is put together with its head, for one write
 PIECE = 262_144  # bytes of a longer one that the transport gets at once: it copies what it cannot send
+OTHER_VERSION = (
+    "Meantime's daemon is of another version than this `meantime mcp --wrap`. Install the same version, "
+    "then: meantime down && meantime up"
+)
 THREAD, LOGIN = b"#thread ", b"#login "  # begin a line of the wrap itself: JSON never does
 _hello = msgspec.json.Decoder(WrapHello)
 
@@ -54,11 +59,14 @@ class WrapListener:
     def _connected(self) -> asyncio.Protocol:
         return HostLink(self)
 
-    def add(self, link: HostLink) -> bool:
-        if len(self._links) >= MOST_WRAPS or self._server is None:
-            return False
+    def add(self, link: HostLink) -> str:
+        """Why not; empty: it was added."""
+        if self._server is None:
+            return "Meantime's daemon is closing."
+        if len(self._links) >= MOST_WRAPS:
+            return f"{MOST_WRAPS} wraps are connected to Meantime's daemon already. Close some."
         self._links.add(link)
-        return True
+        return ""
 
     def discard(self, link: HostLink) -> None:
         self._links.discard(link)
@@ -109,11 +117,10 @@ class HostLink(asyncio.Protocol):
         self._is_closing = False  # when everything is sent
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.set_write_buffer_limits(HIGH_WATER)
-        if not self._listener.add(self):
-            transport.abort()
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's are not derived from it
+        self._transport.set_write_buffer_limits(HIGH_WATER)
+        if refusal := self._listener.add(self):
+            self._refuse(refusal)
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -131,7 +138,7 @@ class HostLink(asyncio.Protocol):
                 self._session = self._listener.begin(_hello.decode(line), self)
             except (msgspec.MsgspecError, UnicodeDecodeError):
                 LOG.warning("A wrap of another version is not understood.")
-                self.abort()
+                self._refuse(OTHER_VERSION)
         elif line.startswith(THREAD):
             self._session.conversations.on_thread(line[len(THREAD) :].decode("utf-8", "replace"))
         elif line.startswith(LOGIN):
@@ -192,6 +199,11 @@ class HostLink(asyncio.Protocol):
         self._unsent.clear()
         if self._session is not None:
             self._session.on_host_gone()
+
+    def _refuse(self, text: str) -> None:
+        if self._transport is not None:
+            self._transport.write(REFUSED + text.encode() + b"\n")
+            self._transport.close()
 
     def abort(self) -> None:
         if self._transport is not None:
