@@ -143,6 +143,7 @@ async def test_an_agent_cannot_give_a_permission_but_can_refuse_it(tmp_path: Pat
         assert await handle.result() == "agent False"
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("L28")
 async def test_an_agent_goes_on_when_nobody_answers_in_time(tmp_path: Path):
     clock = FakeClock(quiet=0.02)
@@ -207,6 +208,14 @@ async def left_waiting(folder: Path, clock: FakeClock, seconds: float) -> Path:
     return owned
 
 
+@pytest.mark.breadth
+@pytest.mark.behaviour("L28")
+async def test_a_question_may_be_refused_before_it_is_on_record(tmp_path: Path):
+    async with working(tmp_path, asking(permission(), WHICH), answer_within=0.0) as mt:
+        nobody = "nobody False Nobody answered within 0s."
+        assert await (await start(mt)).result() == f"{nobody}; {nobody}"
+
+
 @pytest.mark.behaviour("L28")
 async def test_the_time_to_answer_counts_over_a_restart(tmp_path: Path):
     clock = FakeClock(quiet=0.02)
@@ -219,6 +228,7 @@ async def test_the_time_to_answer_counts_over_a_restart(tmp_path: Path):
         assert "Nobody answered within 15m 0s." in completed(task).result
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("L28")
 async def test_a_question_that_waited_too_long_while_nobody_owned_it_is_refused_at_once(tmp_path: Path):
     clock = FakeClock(quiet=0.02)
@@ -229,6 +239,7 @@ async def test_a_question_that_waited_too_long_while_nobody_owned_it_is_refused_
         assert "Nobody answered within 15m 0s." in completed(task).result
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("L28")
 @pytest.mark.linux_only("it plants another boot id where the kernel of Linux has it")
 async def test_over_a_restart_of_the_machine_the_clock_on_the_wall_counts(tmp_path: Path, monkeypatch):
@@ -242,6 +253,7 @@ async def test_over_a_restart_of_the_machine_the_clock_on_the_wall_counts(tmp_pa
         assert "Nobody answered within 15m 0s." in completed(task).result
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("L28")
 async def test_a_turn_that_went_on_has_no_more_time_for_its_question_either(tmp_path: Path):
     """With a host that lasts, the agent asks again what it had asked of the former owner."""
@@ -336,10 +348,11 @@ async def test_the_same_id_in_a_later_run_is_another_question(tmp_path: Path):
 @pytest.mark.behaviour("L28")
 async def test_a_question_that_is_withdrawn_is_open_no_longer(tmp_path: Path):
     """It was answered where it was asked, in the agent's own window."""
+    clicked = asyncio.Event()
 
     async def turn(prompt, hearer):
         answering = asyncio.ensure_future(hearer.ask(permission()))
-        await asyncio.wait({answering}, timeout=0.2)
+        await clicked.wait()
         answering.cancel()
         await asyncio.wait({answering})
         return "somebody clicked there"
@@ -347,6 +360,7 @@ async def test_a_question_that_is_withdrawn_is_open_no_longer(tmp_path: Path):
     async with working(tmp_path, turn) as mt:
         handle = await start(mt)
         await waits(mt, handle.id)
+        clicked.set()
         assert await handle.result() == "somebody clicked there"
         assert [reply.by for reply in (await handle.get()).answers] == ["elsewhere"]
 

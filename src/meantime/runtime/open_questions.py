@@ -31,7 +31,7 @@ class OpenQuestions:
     def __init__(self, record: Record) -> None:
         self._record = record
         self._turns: dict[str, asyncio.Lock] = {}  # one question at a time per task
-        self._waiting: dict[str, tuple[str, asyncio.Future[Reply]]] = {}
+        self._waiting: dict[str, _Asked] = {}
         self._unheard: dict[str, Reply] = {}  # answered before the work has asked again
 
     async def ask(self, id: str, fence: tuple[int, int], question: Question) -> Reply:
@@ -49,12 +49,13 @@ class OpenQuestions:
             known = self._known(task, fence, question)
             if known is not None:
                 return known
-            answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-            self._waiting[id] = (question.id, answer)
+            asked = self._waiting[id] = _Asked(question.id)
             try:
                 await self._wait_for(task, fence, posed(question))
-                return await answer
+                asked.is_written.set()
+                return await asked.answer
             finally:
+                asked.is_written.set()
                 self._waiting.pop(id, None)
 
     def _known(self, task: Task, fence: tuple[int, int], question: Question) -> Reply | None:
@@ -87,9 +88,14 @@ class OpenQuestions:
             raise Stopped(STOPPED)
 
     async def withdraw(self, id: str, question: str, reply: Reply | None) -> None:
-        """It was answered where it was asked, or is not of interest any more."""
+        """It was answered where it was asked, or is not of interest any more. The question may still be on
+        its way to the ledger, where it would stay open."""
         reply = reply or Reply(question=question, by=ELSEWHERE, at=self._record.clock.now())
+        asked = self._waiting.get(id)
+        if asked is not None and asked.question == question:
+            await asked.is_written.wait()
         with suppress(Closed, NotFound):
+            await self._record.drain()  # the commit of one that is not waited for any more goes on
             await self._record.insist(id, Move.ANSWER, Facts(reply=reply))
 
     async def answer(
@@ -127,17 +133,26 @@ class OpenQuestions:
         if change.ends:
             self._turns.pop(task.id, None)
             self._unheard.pop(task.id, None)
-        question, answer = self._waiting.get(task.id, ("", None))
+        asked = self._waiting.get(task.id)
         answered = change.event is not None and change.event.kind == "answered"
-        if answered and (answer is None or question != task.answers[-1].question):
+        if answered and (asked is None or asked.question != task.answers[-1].question):
             if task.answers[-1].by != ELSEWHERE:
                 self._unheard[task.id] = task.answers[-1]
-        elif answer is None or answer.done():
+        elif asked is None or asked.answer.done():
             return
         elif answered:
-            answer.set_result(task.answers[-1])
+            asked.answer.set_result(task.answers[-1])
         elif task.status is Status.CANCELLING or task.ended:
-            answer.set_exception(Stopped(STOPPED))
+            asked.answer.set_exception(Stopped(STOPPED))
+
+
+class _Asked:
+    """A question that its work waits for, in the event loop."""
+
+    def __init__(self, question: str) -> None:
+        self.question = question
+        self.answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self.is_written = asyncio.Event()  # or its work has gone away before
 
 
 def _is_another(task: Task, named: str | None) -> bool:
