@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import until_async
+
 from meantime import Agent, Meantime, Task
 from meantime.kernel.lines import Kind, Line
 from meantime.kernel.questions import PERMISSION, Question
@@ -73,22 +75,14 @@ async def start(mt: Meantime, prompt: str = "do it", **options: Any):
     return await mt.thread("conv-1").start(Agent(NAME, prompt), **options)
 
 
-async def until(condition: Any, patience: float = 10.0) -> Any:
-    """Until an async condition says something true; it is asked again and again, in real time."""
-    async with asyncio.timeout(patience):
-        while not (found := await condition()):  # noqa: ASYNC110  no event says it
-            await asyncio.sleep(0.005)
-        return found
-
-
-async def waits(mt: Meantime, id: str) -> Task:
+async def waits(mt: Meantime, id: str) -> Any:
     """The task, once it waits for an answer."""
 
     async def asked() -> Task | None:
         task = await mt.get(id)
         return task if task.question is not None else None
 
-    return await until(asked)
+    return await until_async(asked, f"{id} waits for an answer", lambda: mt.get(id))
 
 
 async def events(mt: Meantime, task: str) -> list[str]:

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Agent, Meantime
 
@@ -19,10 +20,10 @@ async def paint(talk):
 @pytest.mark.parametrize("ledger", [":memory:", "work.db"])
 async def test_a_question_that_is_listed_can_be_answered(tmp_path: Path, ledger: str):
     path = ledger if ledger == ":memory:" else tmp_path / ledger
-    async with asyncio.timeout(60), Meantime.open(path, agents={"paint": paint}) as mt:
+    async with asyncio.timeout(LIMIT), Meantime.open(path, agents={"paint": paint}) as mt:
         for _ in range(20):
             handle = await mt.thread("a").start(Agent("paint", "Paint the door."))
-            while not await mt.list("waiting"):  # noqa: ASYNC110  this is what people write
+            while not await mt.list("waiting"):  # noqa: ASYNC110  a pause would miss the commit
                 await asyncio.sleep(0)
             await mt.answer(handle.id, "blue")
             assert await handle.result() == "blue"

@@ -6,12 +6,13 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.waiting import until_async
 
 from meantime import Lost
 from meantime.ports.session import SessionAbilities
 from meantime.testing.scripted_host import ScriptedHost
 
-from .stage import permission, start, until, waits, working
+from .stage import permission, start, waits, working
 from .test_resuming import Held
 
 pytestmark = pytest.mark.anyio
@@ -56,9 +57,5 @@ async def test_what_was_said_to_an_agent_for_later_is_left_to_the_original(tmp_p
             task = await of_copy.get(handle.id)
             assert (task.status, task.run.number, task.follow_up) == ("lost", 1, "")
         turn.gate.set()
-
-        async def both_heard() -> bool:
-            return turn.prompts == ["do it", "and then this"]
-
-        await until(both_heard)
+        await until_async(lambda: turn.prompts == ["do it", "and then this"], "the original hears both")
     assert second.prompts == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Agent, Meantime
 from meantime.integrations.acp.session_host import AcpSessionHost
@@ -52,11 +53,11 @@ def test_the_former_name_of_the_host_of_python_agents_works():
 async def test_a_session_that_an_older_version_kept_is_gone_on_with(tmp_path: Path):
     async with Meantime.open(tmp_path / "work.db", agents={"echo": words}) as mt:
         handle = await mt.thread("t").start(Agent("echo", "walnut"))
-        await handle.result(timeout=30)
+        await handle.result(timeout=LIMIT)
     assert list((tmp_path / "work.db.agents" / "PythonHost").glob("*.lines"))
     async with Meantime.open(tmp_path / "work.db", agents={"echo": words}) as mt:
         again = await mt.thread("t").resume(handle.id, "hazel")
-        assert await again.result(timeout=30) == "walnut hazel"
+        assert await again.result(timeout=LIMIT) == "walnut hazel"
 
 
 def test_a_host_without_a_name_of_its_own_has_that_of_its_class(tmp_path: Path):

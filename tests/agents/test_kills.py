@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Meantime, Task
 from meantime.runners.agent import checkpoint
@@ -16,7 +17,7 @@ from outcomes import completed, lost, unfinished
 from runtimes import runtime_of
 
 from .owner import Host
-from .stage import until, working
+from .stage import working
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parents[2]
@@ -27,15 +28,15 @@ async def killed_at(place: str, folder: Path) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.agents.owner", place, str(folder), cwd=ROOT
     )
-    assert await asyncio.wait_for(process.wait(), 30) == -signal.SIGKILL
+    assert await asyncio.wait_for(process.wait(), LIMIT) == -signal.SIGKILL
 
 
-async def ended(mt: Meantime, run: int = 1) -> Task:
+async def ended(mt: Meantime, run: int = 1) -> Any:
     async def over() -> Task | None:
         task = await mt.get(ID)
         return task if task.ended and task.run.number == run else None
 
-    return await until(over)
+    return await until_async(over, f"run {run} has ended", lambda: mt.get(ID))
 
 
 def prompted(host: Host) -> list[str]:

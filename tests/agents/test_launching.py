@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.waiting import until_async
 
 from meantime import Agent, Call, InvalidInput, Meantime, Refused
 from meantime.kernel.limits import Limits
@@ -16,7 +17,7 @@ from meantime.runners.agent.agent_run import HostedAgent
 from meantime.runtime.settings import Settings
 from meantime.testing.scripted_host import ScriptedHost
 
-from .stage import NAME, echo_host, never, start, until, working
+from .stage import NAME, echo_host, never, start, working
 
 pytestmark = pytest.mark.anyio
 
@@ -210,7 +211,7 @@ async def test_an_interrupt_keeps_cancels_own_or_cancels_all(tmp_path: Path):
         async def has_child() -> bool:
             return len(await mt.list("running")) == 2
 
-        await until(has_child)
+        await until_async(has_child, "the child runs", mt.list)
         assert await thread.interrupt("keep") == ()
         assert len(await thread.interrupt("own")) == 1
         assert (await handle.wait()).status == "cancelled"

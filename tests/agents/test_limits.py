@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.waiting import until_async
 
 from meantime import Agent, Meantime, TimedOut
 from meantime.kernel.budgets import Budget
@@ -16,7 +17,7 @@ from meantime.testing.scripted_host import LastingScriptedHost, ScriptedHost
 from outcomes import completed, failed, unfinished
 from runtimes import runtime_of
 
-from .stage import NAME, STEER, call, events, never, start, text, until, working
+from .stage import NAME, STEER, call, events, never, start, text, working
 
 pytestmark = pytest.mark.anyio
 
@@ -96,6 +97,7 @@ async def test_a_last_turn_that_does_not_end_is_ended(tmp_path: Path):
         assert (failed(task).code, unfinished(task).partial) == ("budget_spent", "working\n\nhanding in")
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("L15")
 async def test_a_timeout_leaves_time_for_a_last_turn(tmp_path: Path):
     async def turn(prompt, hearer):
@@ -112,6 +114,7 @@ async def test_a_timeout_leaves_time_for_a_last_turn(tmp_path: Path):
         assert task.run.duration < 300
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("L13")
 async def test_a_timeout_ends_a_last_turn_that_takes_too_long(tmp_path: Path):
     heard: list[bool] = []
@@ -255,7 +258,7 @@ async def test_what_was_spent_before_a_restart_is_spent(tmp_path: Path):
         async def kept() -> bool:
             return (await runtime_of(mt).store.load(handle.id)).progress is not None
 
-        await until(kept)
+        await until_async(kept, "the spending is on record")
     async with working(tmp_path, host, budget=Budget(turns=10)) as mt:
         gate.set()
         task = (await mt.thread("conv-1").wait(handle.id))[0]
@@ -294,6 +297,7 @@ async def test_other_calls_between_are_no_loop(tmp_path: Path):
         assert await (await start(mt)).result() == "fine"
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("L14")
 async def test_silence_is_warned_about_and_ends_nothing(tmp_path: Path):
     gate = asyncio.Event()
@@ -312,6 +316,7 @@ async def test_silence_is_warned_about_and_ends_nothing(tmp_path: Path):
         assert await handle.result() == "slow, but done"
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("L14")
 async def test_silence_stops_where_the_settings_say_so(tmp_path: Path):
     async def turn(prompt, hearer):
@@ -326,9 +331,10 @@ async def test_silence_stops_where_the_settings_say_so(tmp_path: Path):
         assert failed(task).message == "It reported nothing for 5m 0s."
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("L14")
 async def test_any_sign_of_life_is_no_silence(tmp_path: Path):
-    clock = FakeClock(quiet=0.02)
+    clock = FakeClock()
     ticks = asyncio.Queue[None]()
 
     async def turn(prompt, hearer):
@@ -340,9 +346,9 @@ async def test_any_sign_of_life_is_no_silence(tmp_path: Path):
     async with working(tmp_path, turn, clock=clock, stall=300.0, on_stall="stop") as mt:
         handle = await start(mt)
         for _ in range(5):
-            await clock.advance(200.0)
             ticks.put_nowait(None)
-        await clock.advance(0)
+            await clock.until(ticks.empty)
+            await clock.advance(200.0)
         assert await handle.result() == "alive"
 
 

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import InvalidInput
 from meantime.kernel.lines import Kind, Line
@@ -15,7 +16,7 @@ from meantime.runners.agent.session_log import SessionLog
 from meantime.testing import FakeClock
 from outcomes import unfinished
 
-from .stage import call, echo_host, never, result, start, text, until, working
+from .stage import call, echo_host, never, result, start, text, working
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +42,7 @@ async def test_tool_calls_last_tools_phase_and_spending_are_seen_while_it_runs(t
             progress = (await handle.get()).progress
             return progress is not None and progress.phase == "thinking"
 
-        await until(thinks)
+        await until_async(thinks, "the agent thinks", handle.get)
         progress = (await handle.get()).progress
         assert progress.tool_calls == {"read": 2, "grep": 1, "bash": 1}
         assert (progress.last_tools, progress.calls) == (("read", "read", "grep", "bash"), 4)
@@ -64,7 +65,7 @@ async def test_the_key_argument_of_the_tool_is_seen_until_the_agent_goes_on(tmp_
 
     async with working(tmp_path, turn) as mt:
         handle = await start(mt)
-        await asyncio.wait_for(seen.wait(), 10)
+        await asyncio.wait_for(seen.wait(), LIMIT)
         progress = (await handle.get()).progress
         assert (progress.phase, progress.message) == ("grep", "src")
         gate.set()
@@ -96,11 +97,11 @@ async def test_live_output_can_be_followed_and_is_there_afterwards(tmp_path: Pat
                     heard.set()
 
         following = asyncio.create_task(follow())
-        await asyncio.wait_for(heard.wait(), 10)
+        await asyncio.wait_for(heard.wait(), LIMIT)
         assert (await handle.output()).value.endswith("Let me see: größe")
         assert (await handle.output()).partial
         gate.set()
-        await asyncio.wait_for(following, 10)
+        await asyncio.wait_for(following, LIMIT)
         shown = '> do it\nLet me see: größe.\n→ bash {"command":"ls"}\n← bash a\nb\ndone\n'
         assert "".join(seen) == shown
         assert (await handle.log.tail(2)).text == "b\ndone\n"

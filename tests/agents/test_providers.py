@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Agent, Meantime
 from meantime.kernel.limits import Limits
@@ -87,6 +88,7 @@ async def test_a_cancel_does_not_wait_for_the_provider(tmp_path: Path):
         assert clock.monotonic() == before
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("L26")
 async def test_the_wait_for_a_provider_is_no_silence(tmp_path: Path):
     troubles = [Turned(error=Failed("429"), retryable=True, retry_after=1_000.0)]
@@ -127,10 +129,12 @@ async def test_ten_agents_at_a_model_that_takes_two_at_once_all_finish(tmp_path:
     settings = Settings(limits=Limits(per_thread=-1, per_kind={}, total=-1))
     async with working(tmp_path, turn, clock=clock, open={"settings": settings}) as mt:
         handles = [await start(mt, id=f"t{n}") for n in range(10)]
-        for _ in range(120):
-            if all([(await handle.get()).ended for handle in handles]):
-                break
+
+        async def all_ended() -> bool:
             await clock.advance(0.5)
+            return all([(await handle.get()).ended for handle in handles])
+
+        await until_async(all_ended, "all have ended")
         assert [(await handle.get()).status for handle in handles] == ["completed"] * 10
         assert most == 2
         assert refused < 40  # it learns: without a gate ten would knock again every second
@@ -157,7 +161,7 @@ async def test_the_child_of_an_agent_that_waits_inside_is_let_in(tmp_path: Path)
         for _ in range(3):
             await clock.advance_to_alarm(7.0)
         await clock.advance(1)
-        assert await handle.result(10) == "from the child"
+        assert await handle.result() == "from the child"
 
 
 # The gate itself
@@ -214,7 +218,7 @@ async def test_every_model_has_a_gate_of_its_own():
     one = gates.of("a/one")
     await one.enter()
     one.leave(limited=True, retry_after=100.0)
-    await asyncio.wait_for(gates.of("a/two").enter(), 1)
+    await asyncio.wait_for(gates.of("a/two").enter(), LIMIT)
     waiting = asyncio.ensure_future(gates.of("a/one").enter())
     await clock.settle()
     assert not waiting.done()

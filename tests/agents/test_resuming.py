@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.waiting import until_async
 
 from meantime import InvalidInput, NotResumable, Refused
 from meantime.kernel.model import Failed
@@ -13,7 +14,7 @@ from meantime.ports.session import Turned
 from meantime.testing.scripted_host import ScriptedHost
 from outcomes import completed, failed
 
-from .stage import NAME, STEER, echo_host, events, never, start, until, working
+from .stage import NAME, STEER, echo_host, events, never, start, working
 
 pytestmark = pytest.mark.anyio
 
@@ -186,7 +187,7 @@ async def test_one_follow_up_is_queued_and_runs_where_an_agent_cannot_be_steered
             task = await handle.get()
             return task.ended and task.resume_count == 1
 
-        await until(second)
+        await until_async(second, "the follow-up has ended")
         assert held.prompts == ["do it", "and then this"]
         assert completed(await handle.get()).result == "heard: and then this"
         assert [kind for kind in await events(mt, handle.id) if kind != "progress"] == [
@@ -239,7 +240,7 @@ async def test_a_follow_up_survives_a_close_and_runs_with_the_next_owner(tmp_pat
             task = await mt.get(handle.id)
             return task.ended and task.resume_count == 1
 
-        await until(second)
+        await until_async(second, "the follow-up has ended")
         runs = await mt.thread("conv-1").runs(handle.id)
         assert [(task.status, task.run.number) for task in runs] == [("cancelled", 1), ("completed", 2)]
         assert held.prompts == ["do it", "and then this"]
@@ -265,7 +266,7 @@ async def test_a_follow_up_whose_session_is_gone_is_that_runs_error_and_is_told(
             task = await handle.get()
             return task.ended and task.resume_count == 1
 
-        await until(second)
+        await until_async(second, "the follow-up has ended")
         assert failed(await handle.get()).code == "session_gone"
         assert session
         async with mt.thread("conv-1").turn() as turn:
