@@ -86,10 +86,15 @@ async def connect_postgres(address: PostgresAddress) -> PostgresClient:
     import asyncpg  # pyright: ignore[reportMissingTypeStubs]
 
     connect = cast(Callable[..., Any], asyncpg.connect)  # pyright: ignore[reportUnknownMemberType]
-    found = await connect(
-        address.url,
-        timeout=CONNECT_SECONDS,
-        command_timeout=COMMAND_SECONDS,
-        server_settings={**SESSION, "search_path": f"{address.schema}, pg_temp"},
-    )
+    try:
+        found = await connect(
+            address.url,
+            timeout=CONNECT_SECONDS,
+            command_timeout=COMMAND_SECONDS,
+            server_settings={**SESSION, "search_path": f"{address.schema}, pg_temp"},
+        )
+    except (ConnectionResetError, asyncpg.ConnectionDoesNotExistError):
+        raise ConnectionError(
+            "PostgreSQL closed the connection at the login without a word. Its log says why."
+        ) from None
     return cast(PostgresClient, found)
