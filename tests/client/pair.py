@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.waiting import LIMIT, until_async
 
 from meantime import Meantime
 from meantime.ports.clock import Clock
 from meantime.testing import FakeSessionRunner
-from runtimes import runtime_of
-
-PATIENCE = 20.0  # real seconds, only ever spent by a test that fails
+from runtimes import client_of, runtime_of
 
 
-async def until(is_so: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not is_so():  # noqa: ASYNC110  what we wait for has no event
-            await asyncio.sleep(0.002)
+@asynccontextmanager
+async def impatient(link: Path) -> AsyncIterator[Meantime]:
+    """Once it is connected it does not wait for an owner that is away."""
+    async with Meantime.connect(link, patience=LIMIT) as mt:
+        client_of(mt)._connection._patience = 0.05
+        yield mt
 
 
 class Pair:
@@ -32,7 +34,7 @@ class Pair:
 
     async def open(self) -> None:
         await self.open_owner()
-        self.mt = await Meantime.connect(self.link, patience=PATIENCE)
+        self.mt = await Meantime.connect(self.link, patience=LIMIT)
 
     async def open_owner(self, clock: Clock | None = None) -> None:
         self.owner = await Meantime.open(
@@ -76,4 +78,4 @@ class Pair:
     async def cut_and_back(self) -> None:
         was = self.client._connection._wire
         self.cut()
-        await until(lambda: self.client._connection._wire not in (was, None))
+        await until_async(lambda: self.client._connection._wire not in (was, None), "it is connected again")

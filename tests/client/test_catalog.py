@@ -6,6 +6,7 @@ import asyncio
 
 import msgspec
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import NotFound, background
 from meantime.app.connected_catalog import ConnectedWorks
@@ -16,7 +17,7 @@ from meantime.ports.tasks import Options
 from meantime.toolset.toolset import Toolset
 from outcomes import completed
 
-from .pair import PATIENCE, Pair, until
+from .pair import Pair
 
 pytestmark = pytest.mark.anyio
 
@@ -58,7 +59,7 @@ async def test_a_start_whose_answer_is_lost_is_one_task(pair: Pair, monkeypatch:
             asyncio.get_running_loop().call_soon(pair.cut)
 
     monkeypatch.setattr(Wire, "send", cut_after)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(LIMIT):
         task = await ConnectedWorks(pair.client).start_tool("a", "halved", {"number": 5}, Options())
     assert lost == 1
     assert [one.id for one in await pair.owner.list("all")] == [task.id]
@@ -67,8 +68,8 @@ async def test_a_start_whose_answer_is_lost_is_one_task(pair: Pair, monkeypatch:
 async def test_while_the_owner_is_away_nobody_waits_to_learn_what_it_has(pair: Pair):
     works = ConnectedWorks(pair.client)
     await pair.owner.close()
-    await until(lambda: not pair.is_up())
-    async with asyncio.timeout(PATIENCE / 2):  # less than a connection is waited for
+    await until_async(lambda: not pair.is_up(), "the connection is lost")
+    async with asyncio.timeout(LIMIT / 2):  # less than a connection is waited for
         assert (await works.agents(), await works.registered_tools()) == ({}, ())
     await pair.open_owner()
 

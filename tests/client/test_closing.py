@@ -9,17 +9,18 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
-from jobs import Job, eventually, finished, start
+from jobs import Job, finished, start
 from meantime import Call, Closed, Meantime, Status
 from meantime.testing import FakeHost
 from outcomes import completed
 
-from .pair import Pair, until
+from .pair import Pair
 
 pytestmark = pytest.mark.anyio
 ROUNDS = 20
-SOON = 10.0  # seconds; `patience` is longer, and nobody waits for that
+SOON = LIMIT / 2  # `patience` is longer, and nobody waits for that
 
 
 def lives() -> list[str]:
@@ -33,7 +34,7 @@ async def test_running_functions_are_stopped_and_recorded(pair: Pair):
     await asyncio.wait_for(pair.mt.close(), SOON)
     assert job.asked_to_stop.is_set()
     assert (await pair.owner.get(handle.id)).status is Status.CANCELLED
-    await until(lambda: not pair.executors._known)
+    await until_async(lambda: not pair.executors._known, "the owner has forgotten the process")
 
 
 async def test_a_call_that_somebody_waits_for_is_stopped(pair: Pair):
@@ -44,13 +45,13 @@ async def test_a_call_that_somebody_waits_for_is_stopped(pair: Pair):
     with pytest.raises(Closed):
         await calling
     assert job.asked_to_stop.is_set()
-    await until(lambda: not pair.executors._known)
+    await until_async(lambda: not pair.executors._known, "the owner has forgotten the process")
 
 
 async def test_without_an_owner(pair: Pair):
     job, _ = await start(pair.mt.thread("a"))
     await pair.owner.close()
-    await until(lambda: not pair.is_up())
+    await until_async(lambda: not pair.is_up(), "the connection is lost")
     waiting = asyncio.create_task(pair.mt.stats())
     await asyncio.sleep(0)
     await asyncio.wait_for(pair.mt.close(), SOON)
@@ -72,7 +73,7 @@ async def test_without_an_owner_while_a_host_is_being_told(pair: Pair):
     await finished(pair.mt.thread("a"))
     await asyncio.wait_for(telling.wait(), SOON)
     await pair.owner.close()
-    await until(lambda: not pair.is_up())
+    await until_async(lambda: not pair.is_up(), "the connection is lost")
     await asyncio.wait_for(pair.mt.close(), SOON)
     await pair.open_owner()
     assert len(await pair.owner.notices("unread")) == 1
@@ -89,7 +90,7 @@ async def test_in_the_middle_of_a_turn_nothing_failed(pair: Pair):
         async with Meantime.connect(pair.link) as mt:
             opened = await mt._runtime.open_turn("a", lease=None, limit=10)
             assert len(opened.notices) == 1
-        await eventually(back)
+        await until_async(back, "what it held is unread again")
 
 
 async def test_closing_twice_is_harmless(pair: Pair):
@@ -105,7 +106,7 @@ async def test_an_owner_that_stops_everything_stops_functions_elsewhere(pair: Pa
     assert job.asked_to_stop.is_set()
     await pair.open_owner()
     assert (await pair.mt.get(handle.id)).status is Status.CANCELLED
-    await until(lambda: not pair.held())
+    await until_async(lambda: not pair.held(), "its process holds no function any more")
 
 
 async def test_an_owner_that_keeps_leaves_functions_to_the_next(pair: Pair):
@@ -115,7 +116,7 @@ async def test_an_owner_that_keeps_leaves_functions_to_the_next(pair: Pair):
     assert not job.asked_to_stop.is_set()
     await pair.open_owner()
     job.finish(5)
-    await asyncio.wait_for(asking, 20)
+    await asyncio.wait_for(asking, LIMIT)
     assert await handle.result() == 5
 
 
@@ -124,14 +125,14 @@ async def test_no_descriptor_and_no_executor_is_left(pair: Pair):
     for _ in range(ROUNDS):
         async with Meantime.connect(pair.link) as mt:
             await mt.stats()
-    await until(lambda: len(pair.executors._known) == 1)
-    await until(lambda: len(lives()) == 1)
+    await until_async(lambda: len(pair.executors._known) == 1, "the owner has forgotten the other processes")
+    await until_async(lambda: len(lives()) == 1, "one process is watched")
 
 
 async def test_no_descriptor_is_left_by_broken_connections(pair: Pair):
     for _ in range(ROUNDS):
         await pair.cut_and_back()
-    await until(lambda: len(lives()) == 1)
+    await until_async(lambda: len(lives()) == 1, "one process is watched")
     await pair.owner.close()
     assert lives() == []
     await pair.open_owner()
@@ -161,10 +162,10 @@ async def test_a_process_that_is_interrupted_or_killed(pair: Pair, number: signa
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     assert process.stdout is not None
-    assert await asyncio.wait_for(process.stdout.readline(), 30) == b"running\n"
+    assert await asyncio.wait_for(process.stdout.readline(), LIMIT) == b"running\n"
     process.send_signal(number)
-    await asyncio.wait_for(process.wait(), 30)
-    (task,) = await pair.owner.thread("a").wait("interrupted", timeout=20)
+    await asyncio.wait_for(process.wait(), LIMIT)
+    (task,) = await pair.owner.thread("a").wait("interrupted", timeout=LIMIT)
     assert task.status == ("cancelled" if number == signal.SIGINT else "lost")
     assert len(await pair.owner.notices("unread")) == 1
 
@@ -176,7 +177,7 @@ from meantime.blocking import Meantime as Blocking
 
 with Blocking.connect(sys.argv[1]) as mt:
     handle = mt.thread("a").start(Call(int, "5"))
-    assert handle.result(timeout=20) == 5, "before"
+    assert handle.result() == 5, "before"
     child = os.fork()
     if child == 0:
         try:
@@ -193,7 +194,7 @@ async def test_a_blocking_client_and_its_forked_child(pair: Pair, tmp_path: Path
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", FORKED, pair.link, stderr=asyncio.subprocess.PIPE
     )
-    _, said = await asyncio.wait_for(process.communicate(), 60)
+    _, said = await asyncio.wait_for(process.communicate(), LIMIT)
     assert process.returncode == 0, said.decode()
 
 
@@ -215,7 +216,7 @@ async def test_work_inside_work_knows_its_parent(pair: Pair):
 @pytest.mark.behaviour("H2")
 async def test_limits_that_others_change_are_known(pair: Pair):
     await pair.owner.set_limits(per_thread=3)
-    await until(lambda: pair.mt.limits().per_thread == 3)
+    await until_async(lambda: pair.mt.limits().per_thread == 3, "the limit is known")
     await pair.mt.set_limits(total=7)
     assert (pair.owner.limits().per_thread, pair.owner.limits().total) == (3, 7)
     assert pair.mt.limits() == pair.owner.limits()

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.waiting import LIMIT, pause_async, until_async
 
 from meantime import Call, Meantime
 from meantime.kernel.errors import MeantimeError
@@ -18,7 +19,7 @@ from meantime.surfaces.mcp.notice_delivery import NoticeDelivery
 from meantime.surfaces.socket import empty_inboxes
 from runtimes import runtime_of
 
-from .pair import Pair, until
+from .pair import Pair
 
 pytestmark = pytest.mark.anyio
 SEED = 20_261_117
@@ -120,14 +121,14 @@ async def test_a_new_connection_knows_nothing(pair: Pair):
     await turn(pair.client)
     assert known(pair)
     await pair.cut_and_back()
-    await until(lambda: not pair.executors.inboxes._threads)
+    await until_async(lambda: not pair.executors.inboxes._threads, "nothing is kept of the lost connection")
     assert pair.executors.inboxes._wires == {}, "nothing is kept of a lost connection"
 
 
 async def test_nothing_is_known_without_an_owner_nor_of_the_next_one(pair: Pair):
     await turn(pair.client)
     await pair.owner.close()
-    await until(lambda: not pair.is_up())
+    await until_async(lambda: not pair.is_up(), "the connection is lost")
     assert not known(pair)
     await pair.open_owner()
     await asked_something(pair)
@@ -171,7 +172,7 @@ async def test_an_older_client_is_sent_no_frame_that_it_does_not_know(pair: Pair
 
 
 async def _tag(reader: asyncio.StreamReader) -> str:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(LIMIT):
         return msgspec.json.decode(await reader.readline())[0]
 
 
@@ -258,7 +259,7 @@ async def test_each_ending_is_told_once_and_in_order_while_tasks_end_at_random(p
             assert len(told) - had >= ended, f"told later than with this result, seed {SEED}"
             results += 1
             inbox.end()
-            await asyncio.sleep(dice.random() / 200)
+            await pause_async(dice.random() / 200, "tasks end at random moments")
         await pair.owner.thread("conv-1").wait()
         await pair.mt.stats()
         await inbox.begin()
@@ -293,7 +294,7 @@ async def test_an_answer_that_does_not_come_is_told_again(pair: Pair):
         assert ride is not None
         assert ride.told == ["one.1"]
         inbox.give_back(ride)
-        await until(lambda: not inbox._beside)
+        await until_async(lambda: not inbox._beside, "the lease was given back")
     with pytest.raises(MeantimeError):
         await pair.client.ack(ride.turn, ride.told, ())
     await inbox.close()

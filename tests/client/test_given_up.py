@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from tests.waiting import until_async
 
-from jobs import Job, eventually, start
+from jobs import Job, start
 from meantime import Lost, Status
 from meantime.kernel.outcomes import Report
 from meantime.kernel.payloads import jsonable
 from meantime.testing import FakeClock
 from runtimes import runtime_of
 
-from .pair import Pair, until
+from .pair import Pair
 
 pytestmark = pytest.mark.anyio
 GRACE = 30.0  # seconds, as Settings has it
@@ -22,14 +23,14 @@ async def give_up(pair: Pair) -> tuple[Job, str]:
     clock = FakeClock()
     await pair.owner.close()
     await pair.open_owner(clock)
-    await until(pair.is_up)
+    await until_async(pair.is_up, "it is connected again")
     job, handle = await start(pair.mt.thread("a"))
     pair.client._connection._connect, connect = _nobody, pair.client._connection._connect
     pair.cut()
     await clock.advance_to_alarm(GRACE)
-    await eventually(lambda: _is(pair, handle.id, Status.LOST))
+    await until_async(lambda: _is(pair, handle.id, Status.LOST), "its run is lost")
     pair.client._connection._connect = connect
-    await until(pair.is_up)
+    await until_async(pair.is_up, "it is connected again")
     return job, handle.id
 
 
@@ -45,7 +46,7 @@ async def _is(pair: Pair, id: str, status: Status) -> bool:
 async def test_a_result_after_the_run_was_lost_is_kept_beside_the_ending(pair: Pair):
     job, id = await give_up(pair)
     job.finish({"found": 3})
-    await until(lambda: not pair.held())
+    await until_async(lambda: not pair.held(), "its process holds no function any more")
     task = await pair.owner.get(id)
     assert task.late_result == {"found": 3}
     assert isinstance(task.outcome, Lost)
@@ -56,10 +57,10 @@ async def test_a_result_after_the_run_was_lost_is_kept_beside_the_ending(pair: P
 async def test_a_late_result_is_kept_when_the_next_owner_hears_of_it(pair: Pair):
     job, id = await give_up(pair)
     await pair.owner.close()
-    await until(lambda: not pair.is_up())
+    await until_async(lambda: not pair.is_up(), "the connection is lost")
     job.finish(5)
     await pair.open_owner()
-    await until(lambda: not pair.held())
+    await until_async(lambda: not pair.held(), "its process holds no function any more")
     task = await pair.owner.get(id)
     assert (task.status, task.late_result) == (Status.LOST, 5)
 
@@ -86,6 +87,6 @@ async def test_an_ending_that_is_said_twice_is_not_late(pair: Pair):
     await handle.wait()
     pair.client._executor.acknowledged = heard
     await pair.cut_and_back()
-    await until(lambda: not pair.held())
+    await until_async(lambda: not pair.held(), "its process holds no function any more")
     task = await handle.get()
     assert (task.status, task.late_result) == (Status.COMPLETED, None)

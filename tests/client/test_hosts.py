@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import cast
 
 import pytest
+from tests.waiting import until_async
 
 from meantime import Call, Meantime
 from meantime.client.client import Client
@@ -30,9 +30,7 @@ async def test_the_owner_knows_what_each_connected_host_can_promise(tmp_path: Pa
         assert grades(owner) == [("conv-1", host.delivery.grade, "FakeHost")]
         await owner.close()
         async with Meantime.open(tmp_path / "work.db", link=tmp_path / "link") as owner:
-            async with asyncio.timeout(20):
-                while not grades(owner):  # noqa: ASYNC110  until it has come back
-                    await asyncio.sleep(0.01)
+            await until_async(lambda: grades(owner), "it has come back")
             mt.detach("conv-1")
             await mt.stats()
             assert grades(owner) == []

@@ -67,7 +67,7 @@ async def story(place: Place, ids: dict[str, list[str]]) -> dict[str, Told]:
 
 @pytest.fixture(
     scope="module",
-    params=[False, pytest.param(True, marks=pytest.mark.slow)],
+    params=[False, pytest.param(True, marks=pytest.mark.processes)],
     ids=["the-owner-lives", "the-owner-is-killed-too"],
 )
 def killed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Told]:

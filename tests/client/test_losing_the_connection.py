@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
-from jobs import Job, eventually, finished
-from meantime import Call, Disconnected, LimitReached, Meantime, NotFound, current
+from jobs import Job, finished
+from meantime import Call, Disconnected, LimitReached, NotFound, current
 from meantime.client import owner_connection
 from meantime.link.frames import Ping
 from outcomes import completed
 from runtimes import client_of
 
-from .pair import Pair, until
+from .pair import Pair, impatient
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +27,7 @@ async def test_a_function_goes_on_and_its_ending_counts_once(pair: Pair):
     job.finish(5)
     assert await handle.result() == 5
     assert job.executions == 1
-    await until(lambda: not pair.held())
+    await until_async(lambda: not pair.held(), "its process holds no function any more")
     async with pair.mt.thread("a").turn() as turn:
         assert [notice.task_id for notice in turn.notices] == [handle.id]
         await turn.ack()
@@ -45,7 +46,7 @@ async def test_a_call_outlasts_a_broken_connection_as_a_task(pair: Pair):
     assert answer.task is not None
     (task,) = await pair.mt.thread("a").wait(answer.task)
     assert (completed(task).result, job.executions) == (5, 1)
-    await until(lambda: not pair.held() and not pair.runs())
+    await until_async(lambda: not pair.held() and not pair.runs(), "nobody holds the function any more")
 
 
 async def test_a_call_outlasts_its_owner_as_a_task(pair: Pair):
@@ -60,7 +61,7 @@ async def test_a_call_outlasts_its_owner_as_a_task(pair: Pair):
     assert answer.task is not None
     (task,) = await pair.mt.thread("a").wait(answer.task)
     assert (completed(task).result, job.executions, job.asked_to_stop.is_set()) == (5, 1, False)
-    await until(lambda: not pair.held())
+    await until_async(lambda: not pair.held(), "its process holds no function any more")
 
 
 async def test_a_call_that_ended_meanwhile_has_its_answer(pair: Pair):
@@ -76,7 +77,7 @@ async def test_a_call_that_ended_meanwhile_has_its_answer(pair: Pair):
         assert await pair.mt.thread("a").result(answer.task) == 5
     else:
         assert answer.result == 5
-    await until(lambda: not pair.held() and not pair.runs())
+    await until_async(lambda: not pair.held() and not pair.runs(), "nobody holds the function any more")
 
 
 async def test_a_call_that_no_owner_takes_as_a_task_is_waited_for_as_it_is(pair: Pair):
@@ -94,10 +95,10 @@ async def test_a_call_that_no_owner_takes_as_a_task_is_waited_for_as_it_is(pair:
     pair.client._answer = full
     await pair.owner.close()
     await pair.open_owner()
-    await asyncio.wait_for(refused.wait(), 20)
+    await asyncio.wait_for(refused.wait(), LIMIT)
     job.finish(5)
-    assert (await asyncio.wait_for(calling, 20)).result == 5
-    await until(lambda: not pair.held())
+    assert (await asyncio.wait_for(calling, LIMIT)).result == 5
+    await until_async(lambda: not pair.held(), "its process holds no function any more")
 
 
 async def test_an_ending_before_its_adoption_is_said_again(pair: Pair):
@@ -111,7 +112,7 @@ async def test_an_ending_before_its_adoption_is_said_again(pair: Pair):
     async def ended_first(question):
         if question.verb.name == "adopt":
             job.finish(5)
-            await until(lambda: not pair.client._executor.running())
+            await until_async(lambda: not pair.client._executor.running(), "the function has ended")
         return await asked(question)
 
     pair.client._answer = ended_first
@@ -119,9 +120,9 @@ async def test_an_ending_before_its_adoption_is_said_again(pair: Pair):
     answer = await calling
     assert answer.mode == "background"
     assert answer.task is not None
-    (task,) = await asyncio.wait_for(pair.mt.thread("a").wait(answer.task), 20)
+    (task,) = await asyncio.wait_for(pair.mt.thread("a").wait(answer.task), LIMIT)
     assert completed(task).result == 5
-    await until(lambda: not pair.held())
+    await until_async(lambda: not pair.held(), "its process holds no function any more")
 
 
 @pytest.mark.parametrize("lost", ["promote", "get"])
@@ -141,17 +142,17 @@ async def test_a_call_that_was_made_a_task_is_not_answered_as_well(pair: Pair, l
             await asked(question)
         await pair.owner.promote((await pair.owner.calls())[0].id)
         job.finish(5)
-        await until(lambda: not pair.runs())
+        await until_async(lambda: not pair.runs(), "the owner waits for no run any more")
         raise NotFound("It was none when it was asked for.")
 
     calling = asyncio.create_task(pair.mt.thread("a").call(job.call))
     await job.started.wait()
     pair.client._answer = in_between
     await pair.cut_and_back()
-    answer = await asyncio.wait_for(calling, 20)
+    answer = await asyncio.wait_for(calling, LIMIT)
     assert answer.mode == "background"
     job.finish(5)
-    (task,) = await pair.owner.thread("a").wait(answer.task.id, timeout=20)
+    (task,) = await pair.owner.thread("a").wait(answer.task.id, timeout=LIMIT)
     assert (completed(task).result, job.executions) == (5, 1)
 
 
@@ -170,7 +171,7 @@ async def test_a_call_is_not_taken_for_a_task_whose_id_begins_with_its_own(pair:
         return await asked(question)
 
     pair.client._answer = lost_once
-    answer = await asyncio.wait_for(pair.mt.thread("a").call(Call(int, "5"), id="job-6"), 20)
+    answer = await asyncio.wait_for(pair.mt.thread("a").call(Call(int, "5"), id="job-6"), LIMIT)
 
     assert (answer.mode, answer.result) == ("synchronous", 5)
     assert "promote" not in asked_for
@@ -207,7 +208,7 @@ async def test_what_was_said_meanwhile_is_said_again(pair: Pair):
     await said.wait()
     said.clear()
     await pair.owner.close()
-    await until(lambda: not pair.is_up())
+    await until_async(lambda: not pair.is_up(), "the connection is lost")
     go.set()
     await said.wait()
     await pair.open_owner()
@@ -216,7 +217,7 @@ async def test_what_was_said_meanwhile_is_said_again(pair: Pair):
         progress = (await handle.get()).progress
         return progress is not None and progress.phase == "half"
 
-    await eventually(is_known)
+    await until_async(is_known, "the progress is known")
 
 
 async def test_a_turn_outlasts_a_broken_connection(pair: Pair):
@@ -237,14 +238,17 @@ async def test_a_turn_whose_answer_was_lost_is_given_back(pair: Pair):
             await asyncio.sleep(0)
         await pair.cut_and_back()
         await pair.client.close_turn((await opening).id, failed=False)
-    await until(lambda: not pair.turns)
+    await until_async(lambda: not pair.turns, "no turn is open")
     told: list[str] = []
-    async with asyncio.timeout(30):
-        while not told:  # an opening that was under way may hold it once more, and is given back, too
-            async with pair.mt.thread("a").turn() as turn:
-                told += [notice.task_id for notice in turn.notices]
-                await turn.ack()
-            await asyncio.sleep(0.01)
+
+    async def is_told() -> bool:
+        """An opening that was under way may hold it once more, and is given back, too."""
+        async with pair.mt.thread("a").turn() as turn:
+            told.extend(notice.task_id for notice in turn.notices)
+            await turn.ack()
+        return bool(told)
+
+    await until_async(is_told, "it is told")
     assert told == [handle.id]
 
 
@@ -255,7 +259,7 @@ async def test_an_owner_that_says_nothing_counts_as_lost(pair: Pair, monkeypatch
     wire = pair.client._connection._wire
     pair.client._connection._pinging.cancel()
     pair.client._connection._ping(wire, 0.01)
-    assert await asyncio.wait_for(pair.mt.stats(), 20)
+    assert await asyncio.wait_for(pair.mt.stats(), LIMIT)
     assert pair.client._connection._wire is not wire
 
 
@@ -266,18 +270,21 @@ async def test_an_owner_that_lives_is_not_lost_however_slow_we_are(pair: Pair):
     heard = []
     inner = wire._received
     wire._received = lambda frame: (heard.append(frame), inner(frame))
-    await until(lambda: sum(isinstance(frame, Ping) for frame in heard) > 3 * owner_connection.PINGS)
+    await until_async(
+        lambda: sum(isinstance(frame, Ping) for frame in heard) > 3 * owner_connection.PINGS,
+        "many pings were answered",
+    )
     assert pair.client._connection._wire is wire
 
 
 async def test_a_start_that_never_left_is_not_held(pair: Pair):
-    async with Meantime.connect(pair.link, patience=0.05) as impatient:
+    async with impatient(pair.link) as mt:
         await pair.owner.close()
-        await until(lambda: not client_of(impatient)._connection.is_up)
+        await until_async(lambda: not client_of(mt)._connection.is_up, "the connection is lost")
         for _ in range(3):
             with pytest.raises(Disconnected, match="did not answer"):
-                await impatient.thread("a").start(Call(int, "1"))
-        assert not client_of(impatient)._executor._held
+                await mt.thread("a").start(Call(int, "1"))
+        assert not client_of(mt)._executor._held
     await pair.open_owner()
 
 

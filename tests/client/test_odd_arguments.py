@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Agent, Call, Meantime, MeantimeError, Shell, background
 from meantime.kernel.limits import Limits
@@ -16,7 +17,7 @@ from meantime.ports.tasks import Options
 from meantime.testing import FakeSessionRunner
 from meantime.toolset.owner_catalog import OwnerCatalog
 
-from .pair import PATIENCE, Pair
+from .pair import Pair
 
 pytestmark = pytest.mark.anyio
 NAN, INF = float("nan"), float("inf")
@@ -117,7 +118,7 @@ def odd(verb: str) -> list[tuple[str, Any, dict[str, Any]]]:
 
 async def heard(tasks: Any, verb: str, given: dict[str, Any]) -> tuple[str, str]:
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(LIMIT):
             answer = await getattr(tasks, verb)(**given)
     except MeantimeError as problem:
         return type(problem).__name__, problem.code

@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
-from jobs import Deaf, Job, eventually
-from meantime import Meantime, Status, TaskTimedOut, TimedOut
+from jobs import Deaf, Job
+from meantime import Status, TaskTimedOut, TimedOut
 from meantime.testing import FakeClock
 from runtimes import client_of
 
-from .pair import Pair, until
+from .pair import Pair, impatient
 
 pytestmark = pytest.mark.anyio
 MONTH = 31 * 86_400.0
@@ -30,7 +31,7 @@ class Timed(Pair):
 
     async def lose_owner(self) -> None:
         await self.owner.close()
-        await until(lambda: not self.is_up())
+        await until_async(lambda: not self.is_up(), "the connection is lost")
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ async def test_the_next_owner_takes_the_age_from_the_process_that_runs_it(pair: 
     await clock.advance(5.9)
     assert not job.asked_to_stop.is_set()
     await clock.advance(0.2)
-    await eventually(lambda: _ended(pair, id))
+    await until_async(lambda: _ended(pair, id), "the task has ended")
     task = await pair.owner.get(id)
     assert task.status is Status.TIMED_OUT
     assert task.run.duration == pytest.approx(10, abs=0.5)
@@ -75,11 +76,11 @@ async def test_what_ended_in_time_has_not_timed_out_however_late_it_is_heard(pai
     await pair.lose_owner()
     await pair.clock.advance(4)
     job.finish(5)
-    await until(lambda: not pair.client._executor.running())
+    await until_async(lambda: not pair.client._executor.running(), "the function has ended")
     clock = FakeClock()
     clock.jump(MONTH)
     await pair.open_owner(clock)
-    await eventually(lambda: _ended(pair, id))
+    await until_async(lambda: _ended(pair, id), "the task has ended")
     task = await pair.owner.get(id)
     assert (task.status, task.run.duration) == (Status.COMPLETED, pytest.approx(4))
 
@@ -93,7 +94,7 @@ async def test_a_function_that_nobody_watches_is_stopped_by_its_own_process(pair
     await pair.clock.advance(0.2)
     assert job.asked_to_stop.is_set()
     await pair.open_owner()
-    await eventually(lambda: _ended(pair, id))
+    await until_async(lambda: _ended(pair, id), "the task has ended")
     assert (await pair.owner.get(id)).outcome == TimedOut(10)
 
 
@@ -104,7 +105,7 @@ async def test_what_such_a_function_returns_then_comes_late(pair: Timed):
     await pair.clock.advance(11)
     job.finish(5)
     await pair.open_owner()
-    await eventually(lambda: _ended(pair, id))
+    await until_async(lambda: _ended(pair, id), "the task has ended")
     task = await pair.owner.get(id)
     assert (task.status, task.late_result) == (Status.TIMED_OUT, 5)
 
@@ -121,7 +122,7 @@ async def test_an_owner_that_is_there_and_does_nothing_does_not_keep_it_running(
 @pytest.mark.parametrize("deaf", [False, True])
 async def test_a_call_that_goes_on_without_an_owner_has_its_timeout(pair: Timed, deaf: bool):
     """Also one that will not stop: whoever waits for it is let go."""
-    async with Meantime.connect(pair.link, patience=0.05) as mt:
+    async with impatient(pair.link) as mt:
         clock = client_of(mt)._executor._clock = FakeClock()
         job = Deaf() if deaf else Job()
         calling = asyncio.create_task(mt.thread("a").call(job.call, timeout=10))
@@ -129,10 +130,10 @@ async def test_a_call_that_goes_on_without_an_owner_has_its_timeout(pair: Timed,
         await pair.lose_owner()
         await clock.advance(10.1)
         if isinstance(job, Deaf):
-            await until(lambda: job.asked)
+            await until_async(lambda: job.asked, "it was asked to stop")
             await clock.advance(10)
         with pytest.raises(TaskTimedOut, match="within 10 s") as caught:
-            await asyncio.wait_for(calling, 20)
+            await asyncio.wait_for(calling, LIMIT)
         assert caught.value.task.status is Status.TIMED_OUT
         job.finish()
     await pair.open_owner()
@@ -146,9 +147,9 @@ async def test_a_call_that_becomes_a_task_of_the_next_owner_keeps_its_age(pair: 
     await pair.owner.close()
     clock = FakeClock()
     await pair.open_owner(clock)
-    answer = await asyncio.wait_for(calling, 20)
+    answer = await asyncio.wait_for(calling, LIMIT)
     assert answer.mode == "background"
-    assert any(abs(left - 6) < 1e-6 for left in clock.due_in)
+    await clock.until(lambda: any(abs(left - 6) < 1e-6 for left in clock.due_in))
     job.finish()
 
 

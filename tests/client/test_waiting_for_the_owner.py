@@ -6,22 +6,20 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, stays_async
 
 from meantime import Call, Disconnected, InvalidInput, Meantime, blocking
-
-from .pair import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_a_connection_that_begins_before_the_owner_is_there(tmp_path: Path):
     async def connected() -> int:
-        async with Meantime.connect(tmp_path / "link", patience=PATIENCE) as mt:
-            return await (await mt.thread("conv-1").start(Call(int, "7"))).result(PATIENCE)
+        async with Meantime.connect(tmp_path / "link", patience=LIMIT) as mt:
+            return await (await mt.thread("conv-1").start(Call(int, "7"))).result(LIMIT)
 
     early = asyncio.ensure_future(connected())
-    await asyncio.sleep(0.1)
-    assert not early.done()
+    await stays_async(lambda: not early.done(), "it waits for the owner", 0.1)
     async with Meantime.open(":memory:", link=tmp_path / "link"):
         assert await early == 7
 
@@ -30,9 +28,8 @@ async def test_a_file_that_nobody_listens_at_yet_is_waited_for_as_well(tmp_path:
     async with Meantime.open(":memory:", link=tmp_path / "link"):
         pass
     (tmp_path / "link").touch()
-    early = asyncio.ensure_future(Meantime.connect(tmp_path / "link", patience=PATIENCE)._open())
-    await asyncio.sleep(0.1)
-    assert not early.done()
+    early = asyncio.ensure_future(Meantime.connect(tmp_path / "link", patience=LIMIT)._open())
+    await stays_async(lambda: not early.done(), "it waits for the owner", 0.1)
     (tmp_path / "link").unlink()
     async with Meantime.open(":memory:", link=tmp_path / "link"):
         await (await early).close()
@@ -53,8 +50,8 @@ def test_a_blocking_one_waits_too(tmp_path: Path):
 
 
 async def test_a_cancelled_wait_ends(tmp_path: Path):
-    waiting = asyncio.ensure_future(Meantime.connect(tmp_path / "link", patience=PATIENCE)._open())
-    await asyncio.sleep(0.05)
+    waiting = asyncio.ensure_future(Meantime.connect(tmp_path / "link", patience=LIMIT)._open())
+    await stays_async(lambda: not waiting.done(), "it waits for the owner", 0.05)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
