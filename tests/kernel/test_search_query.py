@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as some
 
 from meantime.kernel.errors import InvalidInput
@@ -105,6 +105,7 @@ TERMS = some.one_of(
 
 
 @given(some.lists(TERMS, max_size=6).map(lambda terms: SearchQuery(tuple(terms))))
+@example(SearchQuery((Term("agent", ("//",)),)))
 def test_a_search_that_is_written_is_read_as_it_was(search: SearchQuery):
     assert parse(str(search)) == search
 

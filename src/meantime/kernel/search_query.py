@@ -34,7 +34,7 @@ MOST_VALUES = 50  # of one term
 _TOKEN = re.compile(r'\s*(-?)(?:([A-Za-z_]+):(?!//))?((?:"(?:[^"\\]|\\.)*"|[^\s"])*)', re.DOTALL)
 _PIECE = re.compile(r'"((?:[^"\\]|\\.)*)"|([^,"]+)|(,)', re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_BARE = re.compile(r'[^\s",:\\-][^\s",:\\]*')
+_BARE = re.compile(r'[^\s",:\\/-][^\s",:\\]*')  # `agent://` would be read as an address
 
 
 class Term(Struct, frozen=True):
