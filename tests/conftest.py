@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
-import random
+import os
 import signal
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -17,9 +18,16 @@ import worker_mode
 from meantime import Meantime, Thread
 from meantime.testing import FakeClock, FakeSessionRunner
 
-# How long an example takes says nothing here: machines are shared and times are noisy.
-settings.register_profile("meantime", deadline=None)
+# How long an example takes says nothing here: machines are shared and times are noisy. Every run has the same
+# examples; `pytest --hypothesis-profile=explore` looks for others.
+settings.register_profile("meantime", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None, max_examples=1_000)
 settings.load_profile("meantime")
+
+# Hundreds of daemons and commands are started, as users do. Where this is set, as in many containers, each of
+# them compiles the whole package again.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    sys.dont_write_bytecode = False
 
 # Whoever runs us in the background of a shell, or under `nohup`, has had these ignored, and all that we start
 # inherits it.
@@ -40,12 +48,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--behaviour", action="append", default=[], metavar="ID", help="run only the tests of this behaviour"
     )
     parser.addoption(
-        "--shuffle",
-        type=int,
-        metavar="SEED",
-        help="run the files in another order, and the tests of each file, too; the same seed, the same order",
-    )
-    parser.addoption(
         "--place",
         choices=["here", "worker"],
         default="here",
@@ -63,11 +65,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="memory",
         help="with --place=worker: over what the owner and its worker speak",
     )
-
-
-def pytest_report_header(config: pytest.Config) -> str | None:
-    seed = config.getoption("--shuffle")
-    return None if seed is None else f"shuffled: --shuffle {seed}"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -95,9 +92,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if (mark := item.get_closest_marker("linux_only")) is not None:
                 item.add_marker(pytest.mark.skip(reason=f"Linux only: {mark.args[0]}"))
-    seed = config.getoption("--shuffle")
-    if seed is not None:
-        items[:] = _shuffled(items, seed)
 
 
 def pytest_collection_finish() -> None:
@@ -132,19 +126,6 @@ def _is_placed(item: pytest.Item) -> bool:
 def placed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.config.getoption("--place") == "worker":
         worker_mode.install(monkeypatch, str(request.config.getoption("--carrier")))
-
-
-def _shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
-    """Every process of one run has the same order: it is of the seed and of the names alone."""
-    chance = random.Random(seed)
-    files: dict[Path, list[pytest.Item]] = {}
-    for item in items:
-        files.setdefault(item.path, []).append(item)
-    found = list(files.values())
-    chance.shuffle(found)
-    for tests in found:
-        chance.shuffle(tests)
-    return [item for tests in found for item in tests]
 
 
 def _behaviours(item: pytest.Item) -> set[str]:
