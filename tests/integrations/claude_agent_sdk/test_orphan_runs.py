@@ -14,6 +14,7 @@ import pytest
 from tests.waiting import LIMIT, until
 
 from meantime.integrations.agent_host.marked_processes import kill_all
+from meantime.integrations.claude_agent_sdk import orphan_runs
 from meantime.integrations.claude_agent_sdk.orphan_runs import end_orphans, owner_mark
 from meantime.integrations.guarded_process import GuardedProcess
 from meantime.system.platform import stat
@@ -63,6 +64,11 @@ def is_sleep(run: Process) -> bool:
     found = stat(run.pid)
     assert found is not None, "it has ended"
     return found.name == "sleep"
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(orphan_runs, "GONE", LIMIT)
 
 
 @pytest.fixture
