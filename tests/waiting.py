@@ -28,8 +28,8 @@ def until(
     """The first true value of the condition.
 
     `what` is waited for, as a clause: "the task has ended". `there` returns what a failure shows; without
-    it a failure shows the last value of the condition. `limit` is shorter only where a planted defect prevents
-    the condition for ever.
+    it a failure shows the last value of the condition. `limit` is longer for a whole story, and
+    shorter only for what cannot come, because a planted defect or a failing disk prevents it.
     """
     deadline = time.monotonic() + limit
     while not (found := condition()):
@@ -40,7 +40,7 @@ def until(
 
 
 async def until_async(
-    condition: Callable[[], Awaitable[T] | T],
+    condition: Callable[[], Awaitable[T | None] | T | None],
     what: str,
     there: Callable[[], object] | None = None,
     *,
