@@ -27,6 +27,7 @@ from meantime.surfaces.terminal.terminal_text import plain, plain_lines
 from meantime.system.output_reader import is_read
 
 from .confirmation import line_typed
+from .first_interrupt import interrupt_once
 from .verb import say_json
 
 LEASE = 60.0  # seconds in which it is printed; a reader that hangs longer is told again
@@ -44,6 +45,7 @@ class PrintOptions(NamedTuple):
 
 def told(daemon: Daemon, id: str, timeout: float | None, reconnect: float, to: PrintOptions) -> int:
     """Blocks, prints, and counts as told what was printed whole. Where the reader is gone, nothing is."""
+    interrupt_once()
     thread = ThreadClient(daemon, id)
     until = None if timeout is None else time.monotonic() + timeout
     if patiently(daemon, thread.is_over, reconnect):

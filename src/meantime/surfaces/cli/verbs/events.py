@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 
 from meantime.surfaces.cli import task_search
+from meantime.surfaces.cli.first_interrupt import interrupt_once
 from meantime.surfaces.cli.parameter_types import TASK, Whole, reconnect
 from meantime.surfaces.cli.verb import argument, as_json, daemon, option, say_json, verb
 from meantime.surfaces.daemon_client.daemon_client import Daemon
@@ -34,6 +35,7 @@ def command(
 
     With --json, one object a line: event, id, data.
     """
+    interrupt_once()
     with_daemon = daemon()
     task = task_search.task(with_daemon, ref)["id"] if ref else None
     watch = EventWatch(with_daemon, {"task": task, "thread": thread, "batch": batch}, count, as_json)

@@ -37,6 +37,10 @@ def command(
     if as_json:
         say_json(with_daemon.get(path, stream=stream, offset=offset, tail=tail, limit=PIECE))
         return
+    if followed:
+        from meantime.surfaces.cli.first_interrupt import interrupt_once
+
+        interrupt_once()
     to = sink(sys.stdout, raw=raw)
     copy = Copy(to, offset or 0)
     try:

@@ -74,9 +74,9 @@ def command(argv: tuple[str, ...], line: str | None, wait: bool, **given: Any) -
         raise CliError(what, USAGE_HINT if given["agent"] is None else AGENT_HINT, USAGE)
     with_daemon = daemon()
     order = _order(list(argv) if line is None else line, given)
-    task = started(with_daemon, order)
     if wait:
-        return _waited(with_daemon, task, raw=given["raw"], as_json=given["as_json"])
+        return _waited(with_daemon, order, raw=given["raw"], as_json=given["as_json"])
+    task = started(with_daemon, order)
     if given["as_json"]:
         say_json(task)
     elif given["quiet"]:
@@ -251,17 +251,22 @@ def _say(task: Wire) -> None:
             echo(f"  meantime {words:<17} {task_format.coloured(does, '2')}")
 
 
-def _waited(with_daemon: Daemon, task: Wire, *, raw: bool, as_json: bool) -> int:
+def _waited(with_daemon: Daemon, order: Wire, *, raw: bool, as_json: bool) -> int:
+    from meantime.surfaces.cli.first_interrupt import interrupt_once
     from meantime.surfaces.cli.task_follower import ended, live
 
+    interrupt_once()
+    runs = "may run"
     try:
+        task = started(with_daemon, order)
+        runs = "runs on"
         if not as_json:
             live(with_daemon, task["id"], raw=raw)
         task = ended(with_daemon, task["id"])
     except KeyboardInterrupt:
-        short = task_format.short(task["id"])
+        short = task_format.short(order["id"])
         echo(
-            f"\nmeantime: {short} runs on.\n  `meantime logs -f {short}` follows it, "
+            f"\nmeantime: {short} {runs}.\n  `meantime logs -f {short}` follows it, "
             f"`meantime cancel {short}` stops it.",
             err=True,
         )

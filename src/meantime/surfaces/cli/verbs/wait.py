@@ -114,6 +114,10 @@ class Waiting:
         told = set[str]()
         until = None if timeout is None else self._began + timeout
         while True:
+            if not all(map(has_ended, self.known.values())):
+                from meantime.surfaces.cli.first_interrupt import interrupt_once
+
+                interrupt_once()
             fresh = [task for task in self.known.values() if has_ended(task) and task["id"] not in told]
             fresh.sort(key=lambda task: task.get("completedAt") or "")
             told.update(task["id"] for task in fresh)
