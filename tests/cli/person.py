@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import json
 import os
@@ -10,16 +11,15 @@ import select
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from tests.waiting import LIMIT, until
 
 from meantime.daemon.home import Home
 from meantime.surfaces.caller import caller_thread
 from meantime.surfaces.daemon_client.daemon_client import Daemon
 
-PATIENCE = 30.0  # seconds: the machine may be busy
 MEANTIME = [sys.executable, "-m", "meantime.app.main"]
 
 
@@ -48,11 +48,24 @@ class Person:
         done = self.bytes(*arguments, stdin=stdin.encode(), **options)
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
+    def up(self) -> None:
+        """`meantime up` has a time, and says then that it may be repeated."""
+        until(lambda: self("up").code == 0, "the daemon is up")
+
+    def hook(self, *arguments: str, stdin: str) -> Done:
+        """A hook has two seconds. Where the daemon took too long, the next one tells."""
+
+        def done() -> Done | None:
+            found = self("hook", *arguments, stdin=stdin)
+            return None if took_too_long(found.err) else found
+
+        return until(done, "the daemon answers a hook in time")
+
     def bytes(
         self, *arguments: str, stdin: bytes = b"", environ: dict[str, str] | None = None, **options: Any
     ):
         return subprocess.run(
-            [*MEANTIME, *arguments], input=stdin, capture_output=True, timeout=2 * PATIENCE, check=False,
+            [*MEANTIME, *arguments], input=stdin, capture_output=True, timeout=2 * LIMIT, check=False,
             env={**self.environ, **(environ or {})}, cwd=options.pop("cwd", self.folder), **options,
         )  # fmt: skip
 
@@ -93,8 +106,7 @@ class Person:
         return Daemon(Home(self.home, self.folder / "config.toml"), start=False)
 
     def leave(self) -> None:
-        done = self("down", "--stop", "--lose-queued")
-        assert done.code == 0, done
+        until(lambda: self("down", "--stop", "--lose-queued").code == 0, "the daemon is down")
 
 
 class Terminal:
@@ -113,29 +125,43 @@ class Terminal:
             preexec_fn=_own_terminal,
         )  # fmt: skip
         os.close(theirs)
-        self.screen = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._text = ""
 
-    def read(self, seconds: float) -> bool:
-        if not select.select([self._ours], [], [], seconds)[0]:
-            return True
-        try:
-            data = os.read(self._ours, 65_536)
-        except OSError:  # the program has left its terminal
-            return False
-        self.screen += data.decode("utf-8", "replace").replace("\r\n", "\n")
-        return bool(data)
+    @property
+    def screen(self) -> str:
+        return self._text.replace("\r\n", "\n")
+
+    def read(self) -> bool:
+        """Whether the program is still there, after all that it has written until now was read."""
+        while select.select([self._ours], [], [], 0)[0]:
+            try:
+                data = os.read(self._ours, 65_536)
+            except OSError:  # the program has left its terminal
+                return False
+            if not data:
+                return False
+            self._text += self._decoder.decode(data)
+        return True
 
     def until(self, text: str) -> None:
-        eventually(lambda: (self.read(0.05), text in self.screen)[1], lambda: f"{text!r} in {self.screen!r}")
+        def is_shown() -> bool:
+            self.read()
+            return text in self.screen
+
+        until(is_shown, f"the terminal shows {text!r}", there=lambda: self.screen)
 
     def type(self, text: str) -> None:
         os.write(self._ours, text.encode())
 
     def end(self) -> int:
-        until = time.monotonic() + PATIENCE
-        while self.read(0.2) and time.monotonic() < until:
-            pass
-        code = self.program.wait(PATIENCE)
+        until(
+            lambda: not self.read() or self.program.poll() is not None,
+            "the program ends",
+            there=lambda: self.screen,
+        )
+        code = self.program.wait(LIMIT)
+        self.read()
         os.close(self._ours)
         return code
 
@@ -152,14 +178,26 @@ def running(home: Path, *words: str) -> list[int]:
     return found
 
 
-def eventually(condition: Callable[[], Any], what: Callable[[], str] = lambda: "") -> Any:
-    """What the condition gives, once that is something."""
-    until = time.monotonic() + PATIENCE
-    while not (found := condition()):
-        if time.monotonic() > until:
-            raise AssertionError(f"it did not come true: {what()}")
-        time.sleep(0.02)
-    return found
+def wait(asking: Daemon, id: str) -> Any:
+    """The task, once it has ended."""
+    return asking.get(f"/v1/tasks/{id}/wait", timeout=LIMIT, patience=2 * LIMIT)
+
+
+def until_connected(program: subprocess.Popen[bytes]) -> None:
+    """A program that has met the daemon waits for it where it goes away."""
+
+    def is_connected() -> bool:
+        with contextlib.suppress(OSError):
+            opened = Path(f"/proc/{program.pid}/fd").iterdir()
+            return any(os.readlink(one).startswith("socket:") for one in opened)
+        return False
+
+    until(is_connected, "it has a connection to the daemon")
+
+
+def took_too_long(said: str) -> bool:
+    """What a hook prints of a daemon that is slow, and of a disk."""
+    return "took too long" in said or "could not be read in time" in said
 
 
 def _heed_interrupts() -> None:

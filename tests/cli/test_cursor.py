@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime.surfaces.caller import agent_sessions
 from meantime.surfaces.caller.agent_sessions import Above
@@ -31,7 +32,7 @@ class Cursor(Agent):
 
     def stops(self, status: str = "completed") -> list[str]:
         said = self.payload("stop", status=status, loop_count=0)
-        done = self.person("hook", "stop", "--host", "cursor", stdin=said)
+        done = self.person.hook("stop", "--host", "cursor", stdin=said)
         assert (done.code, done.err) == (0, ""), done
         answer = json.loads(done.out or "{}")
         assert set(answer) <= {"followup_message"}
@@ -93,7 +94,9 @@ def test_a_call_of_our_server_is_noted(tmp_path: Path, more: dict[str, str], ses
     assert done == (0, "", "")
     look = f"from {agent_sessions.__name__} import AgentSessions as A; print(A().take_call(*{CALL!r}))"
     words = [sys.executable, "-c", look]  # started by the same process as the hook
-    server = subprocess.run(words, env=person.environ, capture_output=True, text=True, timeout=60, check=True)
+    server = subprocess.run(
+        words, env=person.environ, capture_output=True, text=True, timeout=LIMIT, check=True
+    )
     assert server.stdout.strip() == session
 
 

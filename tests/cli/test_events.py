@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 
-from .person import Person, eventually
+import pytest
+from tests.waiting import LIMIT, until
+
+from .person import Person
 
 
 def test_events_of_one_batch(person: Person):
     person("up")
     watching = person.begin("events", "-b", "seen", "--json", "-n", "2")
-    eventually(lambda: person.info()["clients"] >= 1)
+    until(lambda: person.info()["clients"] >= 1, "it watches")
     person.start("-b", "unseen", "--", "true")
     id = person.start("-b", "seen", "--", "true")
-    out, err = watching.communicate(timeout=30)
+    out, err = watching.communicate(timeout=LIMIT)
     assert (watching.returncode, err) == (0, b"")
     events = [json.loads(line) for line in out.splitlines()]
     assert events[0]["event"] == "task.created"
@@ -24,18 +27,19 @@ def test_events_of_one_batch(person: Person):
 def test_events_in_words(person: Person):
     person("up")
     watching = person.begin("events", "--thread", "loud")
-    eventually(lambda: person.info()["clients"] >= 1)
+    until(lambda: person.info()["clients"] >= 1, "it watches")
     id = person.start("--thread", "loud", "-n", "bang \x1b[2J", "-c", "exit 3")
     assert watching.stdout is not None
     lines = [watching.stdout.readline().decode()]
     while "failed" not in lines[-1]:
         lines.append(watching.stdout.readline().decode())
     watching.terminate()
-    watching.communicate(timeout=30)
+    watching.communicate(timeout=LIMIT)
     assert lines[0].split("  ")[1:] == [id[2:10], "created", "bang\n"]
     assert "It ended with exit code 3." in lines[-1]
 
 
+@pytest.mark.processes
 def test_prune_deletes_old_endings_and_asks_first(person: Person):
     for line in ("true", "exit 3"):
         person("wait", "-q", person.start("--thread", "old", "-c", line))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime.surfaces.caller import agent_sessions
 from meantime.surfaces.caller.agent_sessions import AgentSessions
@@ -29,7 +30,7 @@ class Gemini(Agent):
 
     def asks(self, moment: str, prompt: str = "Go on.") -> list[str]:
         said = self.says(moment, prompt=prompt, hook_event_name=EVENTS[moment])
-        done = self.person("hook", moment, "--host", "gemini", stdin=said)
+        done = self.person.hook(moment, "--host", "gemini", stdin=said)
         assert (done.code, done.err) == (0, ""), done
         answer = json.loads(done.out) if done.out else {}
         text = answer.get("reason") or answer.get("hookSpecificOutput", {}).get("additionalContext", "")
@@ -145,7 +146,7 @@ def below(person: Person, line: str) -> str:
         env=environ,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LIMIT,
         check=True,
     )
     return done.stdout + done.stderr

@@ -10,7 +10,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,13 +17,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.waiting import LIMIT, until
 
 from gates import open_gate
 from meantime.surfaces.caller import agent_sessions, caller_thread, executable
-from meantime.surfaces.hooks import hook_delivery, transcript_search
+from meantime.surfaces.hooks import hook_client, hook_delivery, transcript_search
 from meantime.surfaces.hooks.shown_notices import ShownFiles
 
-from .person import Person, eventually, running
+from .person import Person, took_too_long, wait
 
 IDS = re.compile(r'<task-notification id="([^"]+)"')
 EVENTS = {
@@ -55,7 +55,7 @@ class Agent:
         return IDS.findall(self.text(moment, *arguments, **more))
 
     def text(self, moment: str, *arguments: str, **more: object) -> str:
-        done = self.person("hook", moment, *arguments, stdin=self.says(moment, **more))
+        done = self.person.hook(moment, *arguments, stdin=self.says(moment, **more))
         assert (done.code, done.err) == (0, ""), done
         if not done.out:
             return ""
@@ -77,18 +77,13 @@ class Agent:
     def ended(self, line: str = "echo out") -> str:
         """A task of this conversation that has ended; the id of its notice."""
         task = self.asking.post("/v1/tasks", {"thread": self.thread, "command": line})
-        self.asking.get(f"/v1/tasks/{task['id']}/wait", timeout=30, patience=60)
+        wait(self.asking, task["id"])
         return f"{task['id']}.1"
 
     @property
     def numbers(self) -> tuple[int, int]:
         found = self.asking.get(f"/v1/threads/{self.thread}")
         return found["unread"], found["leased"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def started(person: Person) -> None:
-    assert person("up").code == 0
 
 
 @pytest.fixture
@@ -148,7 +143,7 @@ def test_what_is_in_the_transcript_is_never_sent(agent: Agent):
 def test_many_hooks_at_once_tell_once(agent: Agent):
     ids = {agent.ended(), agent.ended(), agent.ended()}
     hooks = [agent.person.begin("hook", "post-tool", stdin=subprocess.PIPE) for _ in range(8)]
-    outs = [hook.communicate(agent.says("post-tool").encode(), timeout=30)[0].decode() for hook in hooks]
+    outs = [hook.communicate(agent.says("post-tool").encode(), timeout=LIMIT)[0].decode() for hook in hooks]
     assert [hook.returncode for hook in hooks] == [0] * 8
     given = [
         id
@@ -156,6 +151,12 @@ def test_many_hooks_at_once_tell_once(agent: Agent):
         if out
         for id in IDS.findall(json.loads(out)["hookSpecificOutput"]["additionalContext"])
     ]
+
+    def are_told() -> bool:  # those that the daemon was too slow for are told at the next hook
+        given.extend(agent.hook("post-tool") if len(given) < len(ids) else ())
+        return len(given) >= len(ids)
+
+    until(are_told, "all are told", there=lambda: given)
     assert sorted(given) == sorted(ids)
 
 
@@ -269,27 +270,32 @@ def test_without_a_daemon_none_is_started(tmp_path: Path):
     assert lonely.home.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.processes
 def test_a_daemon_that_does_not_answer_is_not_waited_for(tmp_path: Path):
     lonely = Person(tmp_path)
     lonely.home.mkdir(mode=0o700)
     with socket.socket(socket.AF_UNIX) as deaf:
         deaf.bind(str(lonely.home / "http.sock"))
         deaf.listen()
-        began = time.monotonic()
         done = lonely("hook", "stop", stdin=Agent(lonely, "s").says("stop"))
-        assert time.monotonic() - began < 10  # two seconds, on a machine that has time for us
-    assert (done.code, done.out) == (0, "")
-    assert done.err.startswith("meantime hook: The daemon")
+    assert done == (0, "", "meantime hook: The daemon took too long.\n")
+    assert hook_client.BUDGET < 2  # seconds: an agent waits for it
 
 
 def test_what_cannot_be_printed_is_given_back(agent: Agent):
     id = agent.ended()
-    ours, theirs = os.pipe()
-    os.close(ours)
-    hook = agent.person.begin("hook", "stop", stdin=subprocess.PIPE, stdout=theirs)
-    os.close(theirs)
-    assert hook.communicate(agent.says("stop").encode(), timeout=30)[1] == b""
-    assert hook.returncode == 0
+
+    def has_told_nobody() -> bool:
+        ours, theirs = os.pipe()
+        os.close(ours)
+        hook = agent.person.begin("hook", "stop", stdin=subprocess.PIPE, stdout=theirs)
+        os.close(theirs)
+        said = hook.communicate(agent.says("stop").encode(), timeout=LIMIT)[1].decode()
+        assert hook.returncode == 0
+        assert said == "" or took_too_long(said)
+        return said == ""
+
+    until(has_told_nobody, "the daemon answers a hook in time")
     assert agent.numbers == (1, 0)
     assert agent.hook("stop") == [id]
 
@@ -319,7 +325,7 @@ def waiter(agent: Agent) -> Iterator[subprocess.Popen[bytes]]:
         yield one
     finally:
         one.kill()
-        one.communicate(timeout=30)
+        one.communicate(timeout=LIMIT)
 
 
 def test_an_idle_agent_is_woken(agent: Agent):
@@ -327,9 +333,9 @@ def test_an_idle_agent_is_woken(agent: Agent):
     os.mkfifo(gate)
     id = agent.person.start("--thread", agent.thread, "-c", f"read line < {gate}; echo done")
     with waiter(agent) as one:
-        eventually(lambda: _waits(agent))
+        until(lambda: _waits(agent), "it waits")
         open_gate(gate)
-        _, err = one.communicate(timeout=30)
+        _, err = one.communicate(timeout=LIMIT)
         assert one.returncode == 2
         assert IDS.findall(err.decode()) == [f"{id}.1"]
     agent.write(f"{id}.1")
@@ -338,52 +344,56 @@ def test_an_idle_agent_is_woken(agent: Agent):
 
 
 def _waits(agent: Agent) -> bool:
-    return bool(running(agent.person.home, "hook", "wait"))
+    found = agent.asking.get(f"/v1/threads/{agent.thread}")
+    return any(host["connected"] for host in found["hosts"])
 
 
+@pytest.mark.processes
 def test_a_daemon_that_comes_back_still_wakes(loner: Person):
-    assert loner("up").code == 0
+    loner.up()
     agent = Agent(loner, "restarted")
     gate = loner.folder / "gate"
     os.mkfifo(gate)
     id = loner.start("--thread", agent.thread, "-c", f"read line < {gate}")
     with waiter(agent) as one:
-        eventually(lambda: _waits(agent))
+        until(lambda: _waits(agent), "it waits")
         assert loner("down").code == 0
-        assert loner("up").code == 0
+        loner.up()
         open_gate(gate)
-        assert IDS.findall(one.communicate(timeout=60)[1].decode()) == [f"{id}.1"]
+        assert IDS.findall(one.communicate(timeout=LIMIT)[1].decode()) == [f"{id}.1"]
         assert one.returncode == 2
 
 
 def test_nothing_to_wait_for_ends_at_once(agent: Agent):
     with waiter(agent) as one:
-        assert one.communicate(timeout=30) == (b"", b"")
+        assert one.communicate(timeout=LIMIT) == (b"", b"")
         assert one.returncode == 0
 
 
+@pytest.mark.processes
 def test_a_waiter_stays_for_a_reminder_that_is_still_to_come(agent: Agent):
     made = agent.person.json("remind", "--thread", agent.thread, "2s", "look again")
     with waiter(agent) as one:
-        said = one.communicate(timeout=60)[1].decode()
+        said = one.communicate(timeout=LIMIT)[1].decode()
         assert one.returncode == 2
     assert f"{made['id']}.1" in said
     assert "look again" in said
 
 
+@pytest.mark.processes
 def test_one_waits_for_each_conversation_and_leaves_with_its_host(agent: Agent):
     """The newest: the host of the older one may be gone, or has run this hook again."""
     id = agent.person.start("--thread", agent.thread, "--", "sleep", "600")
     with waiter(agent) as one, waiter(agent) as another:
-        eventually(lambda: one.poll() is not None or another.poll() is not None)
+        until(lambda: one.poll() is not None or another.poll() is not None, "the older one leaves")
         older, newer = (one, another) if one.poll() is not None else (another, one)
-        assert older.communicate(timeout=30) == (b"", b"")
+        assert older.communicate(timeout=LIMIT) == (b"", b"")
         assert older.returncode == 0
         assert newer.stdout
         assert newer.stderr
         newer.stdout.close()  # as when the host is gone
         newer.stderr.close()
-        assert newer.wait(30) == 0
+        assert newer.wait(LIMIT) == 0
         newer.stdout = newer.stderr = None
     assert agent.person("cancel", id).code == 0
 
@@ -393,9 +403,9 @@ def test_a_waiter_ends_when_the_transcript_has_what_was_shown(agent: Agent):
     id = agent.ended()
     assert agent.hook("stop") == [id]
     with waiter(agent) as one:
-        eventually(lambda: _waits(agent))
+        until(lambda: _waits(agent), "it waits")
         agent.write(id)
-        assert one.communicate(timeout=30) == (b"", b"")
+        assert one.communicate(timeout=LIMIT) == (b"", b"")
         assert one.returncode == 0
     assert agent.numbers == (0, 0)
 
@@ -404,9 +414,9 @@ def test_a_waiter_ends_when_another_turn_acknowledges_the_last(agent: Agent):
     id = agent.ended()
     turn = agent.asking.post(f"/v1/threads/{agent.thread}/turns", {"lease": 600})["turn"]
     with waiter(agent) as one:
-        eventually(lambda: _waits(agent))
+        until(lambda: _waits(agent), "it waits")
         agent.asking.post(f"/v1/turns/{turn}/ack", {"notices": [id]})
-        assert one.communicate(timeout=30) == (b"", b"")
+        assert one.communicate(timeout=LIMIT) == (b"", b"")
         assert one.returncode == 0
     agent.asking.post(f"/v1/turns/{turn}/release", {})
 
@@ -417,26 +427,10 @@ def test_a_waiter_does_not_wait_for_a_turn_whose_notice_the_transcript_has(agent
     turn = agent.asking.post(f"/v1/threads/{agent.thread}/turns", {"lease": 600})["turn"]
     agent.write(id)
     with waiter(agent) as one:
-        assert one.communicate(timeout=30) == (b"", b"")
+        assert one.communicate(timeout=LIMIT) == (b"", b"")
         assert one.returncode == 0
     assert agent.numbers == (0, 1)
     agent.asking.post(f"/v1/turns/{turn}/release", {})
-
-
-def test_what_ends_within_a_second_wakes_once(agent: Agent):
-    gates = [agent.person.folder / f"gate-{number}" for number in range(5)]
-    ids: list[str] = []
-    for gate in gates:
-        os.mkfifo(gate)
-        ids.append(agent.person.start("--thread", agent.thread, "-c", f"read line < {gate}") + ".1")
-    with waiter(agent) as one:
-        eventually(lambda: _waits(agent))
-        for gate in gates:
-            gate.write_text("\n")
-            time.sleep(0.05)
-        told = IDS.findall(one.communicate(timeout=30)[1].decode())
-        assert one.returncode == 2
-    assert sorted(told) == sorted(ids)
 
 
 # -- looking into transcripts

@@ -12,9 +12,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime.daemon.home import Home
-from meantime.surfaces.daemon_client import daemon_connection, http_response
+from meantime.surfaces.daemon_client import daemon_client, daemon_connection, http_response
 from meantime.surfaces.daemon_client.daemon_client import Daemon, part
 from meantime.surfaces.daemon_client.daemon_connection import DaemonConnection
 from meantime.surfaces.daemon_client.http_response import Broken
@@ -219,12 +220,12 @@ def test_a_stream_is_read_as_it_comes_line_by_line(door: Door, daemon: Daemon):
 
     def speak(talk: socket.socket) -> None:
         talk.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\na\nb\r\n")
-        assert go_on.wait(30)
+        assert go_on.wait(LIMIT)
         talk.sendall(b"4\r\nc\n\nd\r\n0\r\n\r\n")
         talk.recv(1)  # open until the reader leaves: the last chunk is the end
 
     door.serve = speak
-    with daemon.stream("/a", patience=30) as arriving:
+    with daemon.stream("/a", patience=LIMIT) as arriving:
         assert arriving.line() == b"a\n"
         go_on.set()
         assert [arriving.line() for _ in range(4)] == [b"bc\n", b"\n", b"d", b""]
@@ -242,7 +243,7 @@ def test_a_daemon_that_is_silent_is_not_waited_for_any_longer(door: Door, daemon
     began = time.monotonic()
     with pytest.raises(DaemonGone, match="does not answer"):
         daemon.get("/a", patience=0.05)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < daemon_client.PATIENCE, "the limit is that of the question"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.waiting import LIMIT
 
 from meantime.app.main import VERBS
 from meantime.surfaces.caller import executable
@@ -437,7 +438,7 @@ def test_a_login_shell_that_does_not_find_it_is_warned_of(owner: Owner, found: b
     owner.put(".profile", f"echo welcome\nPATH={folder}/usr/bin:/bin\n")
     done = subprocess.run(
         [PROGRAM, "install", "codex", "--yes"], env={**owner.environ, "SHELL": "/bin/sh"}, cwd=owner.project,
-        capture_output=True, text=True, timeout=60, check=True,
+        capture_output=True, text=True, timeout=LIMIT, check=True,
     )  # fmt: skip
     assert ("does not find this `meantime`" in done.stderr) is not found
     assert (str(PROGRAM) in done.stderr) is not found
@@ -456,7 +457,7 @@ def test_hints_name_a_command_that_the_shell_finds(owner: Owner, found: bool):
     path = f"{PROGRAM.parent}:/usr/bin:/bin" if found else "/usr/bin:/bin"
     done = subprocess.run(
         [PROGRAM, "no-such-verb"], env={**owner.environ, "PATH": path}, capture_output=True, text=True,
-        timeout=60, check=False,
+        timeout=LIMIT, check=False,
     )  # fmt: skip
     name = "meantime" if found else str(PROGRAM)
     assert done.stderr.splitlines()[1] == f"  `{name} --help` lists the verbs."

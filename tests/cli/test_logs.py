@@ -8,10 +8,11 @@ import signal
 import subprocess
 
 import pytest
+from tests.waiting import LIMIT, until
 
 from gates import open_gate
 
-from .person import MEANTIME, Person, eventually
+from .person import MEANTIME, Person
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ def test_following_shows_it_as_it_comes_and_ends_with_the_task(person: Person):
     assert following.stdout is not None
     assert following.stdout.readline() == b"first\n"
     open_gate(gate, "go\n")
-    out, err = following.communicate(timeout=30)
+    out, err = following.communicate(timeout=LIMIT)
     assert (out, err, following.returncode) == (b"second\n", b"", 0)
 
 
@@ -77,12 +78,12 @@ def test_following_from_the_last_lines(person: Person):
     gate = person.folder / "gate2"
     os.mkfifo(gate)
     id = person.start("-c", f"echo one; echo two; read line < {gate}; echo three")
-    eventually(lambda: person("logs", id).out == "one\ntwo\n")
+    until(lambda: person("logs", id).out == "one\ntwo\n", "both lines are recorded")
     following = person.begin("logs", "-f", "-n", "1", id)
     assert following.stdout is not None
     assert following.stdout.readline() == b"two\n"
     open_gate(gate, "go\n")
-    assert following.communicate(timeout=30)[0] == b"three\n"
+    assert following.communicate(timeout=LIMIT)[0] == b"three\n"
 
 
 @pytest.mark.parametrize("follow", [[], ["-f"]])
@@ -118,7 +119,7 @@ def test_run_and_logs_say_what_they_missed(loner: Person):
     size = 12_000_000
     line = f"printf open; read line < {gate}; yes | head -c {size}"
     readers = [loner.begin("run", "-w", "--id", "fast", "-c", line)]
-    eventually(lambda: loner("show", "fast").code == 0)
+    until(lambda: loner("show", "fast").code == 0, "the task is there")
     readers.append(loner.begin("logs", "-f", "--stream", "stdout", "fast"))
     for reader in readers:
         assert reader.stdout is not None
@@ -128,7 +129,7 @@ def test_run_and_logs_say_what_they_missed(loner: Person):
     assert loner("wait", "-q", "fast").code == 0
     for reader in readers:
         reader.send_signal(signal.SIGCONT)
-        out, err = reader.communicate(timeout=60)
+        out, err = reader.communicate(timeout=LIMIT)
         lost = [int(said.split()[1]) for said in err.decode().splitlines() if "not kept here" in said]
         assert reader.returncode == 0
         assert lost
@@ -146,11 +147,12 @@ def shout(words: str) -> dict:
 """
 
 
+@pytest.mark.processes
 def test_a_function_has_a_history_in_place_of_output(loner: Person):
     (loner.folder / "loud_tools.py").write_text(TOOL)
     (loner.folder / "config.toml").write_text('tools = ["loud_tools"]\n[http]\nport = 0\n')
     loner.environ["PYTHONPATH"] = str(loner.folder)
-    assert loner("up").code == 0
+    loner.up()
     with contextlib.closing(loner.daemon()) as asking:
         (tool,) = asking.get("/v1/info")["tools"]
         task = asking.post("/v1/tasks", {"tool": tool, "arguments": {"words": "hear me"}})

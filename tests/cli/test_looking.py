@@ -7,8 +7,9 @@ import re
 from functools import partial
 
 import pytest
+from tests.waiting import until
 
-from .person import Person, eventually
+from .person import Person
 
 
 @pytest.fixture(scope="module")
@@ -29,24 +30,27 @@ def works(person: Person) -> dict[str, str]:
     return ids
 
 
+@pytest.mark.processes
 @pytest.mark.behaviour("H17")
 def test_ps_shows_what_is_active(person: Person, works: dict[str, str]):
     head, *rows, foot = person("ps").out.splitlines()
     assert head.split() == ["ID", "STATUS", "TIME", "TASK", "NOW"]
     assert len(rows) == 1
-    assert rows[0].startswith(works["long"][2:10] + "  ● running")
+    assert re.match(rf"{works['long'][2:10]}  ● (running|silent)", rows[0])
     assert re.fullmatch(r"1 running · [0-6] done today", foot)  # midnight may come in between
 
 
+@pytest.mark.processes
 def test_ps_all_has_active_ones_first(person: Person, works: dict[str, str]):
     _, *rows, foot = person("ps", "-a").out.splitlines()
     assert len(rows) == 7
-    assert "● running" in rows[0]
+    assert re.search("● (running|silent)", rows[0])
     assert sum("✓ completed" in row for row in rows) == 4
     assert any("✗ failed" in row and "exit 3 · " in row for row in rows)
     assert foot == "1 running · 4 completed · 1 failed · 1 cancelled"
 
 
+@pytest.mark.processes
 def test_no_title_moves_the_cursor(person: Person, works: dict[str, str]):
     assert "evil title\n" in person("ps", "-a").out
     shown = person("show", works["evil"]).out
@@ -127,6 +131,7 @@ def test_an_ambiguous_prefix_lists_its_candidates(person: Person, works: dict[st
         assert sorted(candidates) == ["  zz-a1  ✓ completed  first", "  zz-a2  ✓ completed  second"]
 
 
+@pytest.mark.processes
 def test_a_name_that_is_also_the_beginning_of_an_id_means_neither(loner: Person):
     nightly = loner.start("--id", "build-1", "-n", "nightly", "--", "sleep", "600")
     build = loner.start("-n", "build", "--", "sleep", "600")
@@ -175,6 +180,7 @@ def test_a_batch_describes_its_tasks_as_ps_does(person: Person, works: dict[str,
     assert failed == [listed[line[0]] for line in failed]
 
 
+@pytest.mark.processes
 def test_show_says_what_a_queued_task_waits_for_and_who_is_told(loner: Person):
     (loner.folder / "config.toml").write_text("[limits]\nper_kind = { shell = 1 }\n")
     told = loner.start("--thread", "conv", "-c", "exec sleep 600")
@@ -244,6 +250,7 @@ def test_json_is_one_object_a_line(person: Person, works: dict[str, str]):
         json.loads(done.out)
 
 
+@pytest.mark.processes
 def test_a_name_that_no_other_task_has_is_as_good_as_an_id(
     person: Person, works: dict[str, str], loner: Person
 ):
@@ -256,6 +263,7 @@ def test_a_name_that_no_other_task_has_is_as_good_as_an_id(
     assert (done.code, '"twins" matches 2 tasks' in done.err) == (3, True)
 
 
+@pytest.mark.processes
 def test_of_several_with_a_name_the_active_one_is_meant(loner: Person):
     """It was run again: what it was before is not answered, shown or stopped any more."""
     loner("wait", "-q", loner.start("-n", "again", "--", "true"))
@@ -269,6 +277,7 @@ def test_of_several_with_a_name_the_active_one_is_meant(loner: Person):
     assert loner.json("show", first)["state"] == "cancelled"
 
 
+@pytest.mark.processes
 def test_ps_searches_as_the_page_does_and_names_the_same_mistakes(loner: Person):
     """`build:prod` may be a name: then it is quoted."""
     done = loner("ps", "stats:failed")
@@ -304,6 +313,7 @@ def test_a_batch_that_is_not_there(person: Person):
     assert done == (3, "", "meantime: No batch 'zzz'.\n  `meantime ps -a` lists tasks.\n")
 
 
+@pytest.mark.processes
 def test_status_and_doctor_agree_on_the_ledger(loner: Person):
     loner("run", "-w", "-c", "exit 1")
     loner("run", "-w", "--", "true")
@@ -313,4 +323,4 @@ def test_status_and_doctor_agree_on_the_ledger(loner: Person):
         size = next(line.split()[1:3] for line in loner("status").out.splitlines() if "durability" in line)
         return f"sound; {' '.join(size).rstrip(',')}\n" in loner("doctor").out
 
-    eventually(agree)
+    until(agree, "status and doctor agree")

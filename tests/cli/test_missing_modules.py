@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime.surfaces.cli.verb_table import loaded
 from meantime.surfaces.terminal.errors import CliError
@@ -34,7 +35,7 @@ def test_the_posix_path_without_psutil_is_refused_before_a_daemon_is_started(tmp
     code = "import sys; sys.modules['psutil'] = None; from meantime.app.main import main; main()"
     environ = {**os.environ, "MEANTIME_PLATFORM": "posix", "MEANTIME_HOME": str(tmp_path / "home")}
     words = [sys.executable, "-c", code, "run", "--", "true"]
-    done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 2
     assert "needs psutil, which is not installed: pip install psutil" in done.stderr
     assert not (tmp_path / "home").exists()

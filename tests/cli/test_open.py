@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT
 
 from .person import Person
 
@@ -28,7 +29,7 @@ def asked(url: str, path: str, body: object = None, token: str = "") -> Any:
     data = None if body is None else json.dumps(body).encode()
     try:
         request = urllib.request.Request(url + path, data, headers)
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=LIMIT) as answer:
             return json.load(answer)
     except urllib.error.HTTPError as refused:
         return json.load(refused)
@@ -128,6 +129,7 @@ def test_a_token_can_be_bound_to_a_thread_or_a_question(person: Person, task: st
     assert (asking["access"], asking["question"]) == ("write", task)
 
 
+@pytest.mark.processes
 def test_tokens_survive_a_restart_of_the_daemon(loner: Person, tmp_path: Path):
     assert loner("up").code == 0
     token = loner.json("token", "create", "x")["token"]

@@ -12,6 +12,8 @@ import pytest
 
 from .person import Person
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "guides" / "cli.md"
 HTTP = ROOT / "docs" / "reference" / "http.md"
@@ -49,7 +51,7 @@ def settled(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines())
 
 
-ALL = [ROOT / "README.md", PLATFORM, PAGE, HTTP, AGENTS, pytest.param(BACKUP, marks=pytest.mark.slow)]
+ALL = [ROOT / "README.md", PLATFORM, PAGE, HTTP, AGENTS, pytest.param(BACKUP, marks=pytest.mark.processes)]
 
 
 @pytest.mark.parametrize("page", ALL, ids=lambda page: page.name)

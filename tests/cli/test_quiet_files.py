@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until
 
 from meantime.surfaces.caller.caller_thread import thread_of_session
 from meantime.surfaces.install.hook_lines import line
 
-from .person import MEANTIME, Person
+from .person import MEANTIME, Person, took_too_long, wait
 
 IDS = re.compile(r'<task-notification id=\\"([^"]+)\\"')
 VARIABLES = {"claude-code": "CLAUDE_CODE_SESSION_ID", "gemini": "GEMINI_SESSION_ID"}
@@ -62,11 +63,16 @@ class Host:
     def run(
         self, moment: str, shell: str = "", said: str = "", **environ: str
     ) -> subprocess.CompletedProcess:
-        text = line(self.program, moment, self.name)
-        return subprocess.run(
-            [shell or SHELLS[self.name], "-c", text], input=said, env={**self.environ, **environ}, text=True,
-            cwd=self.person.folder, capture_output=True, timeout=60, check=False,
-        )  # fmt: skip
+        words = [shell or SHELLS[self.name], "-c", line(self.program, moment, self.name)]
+
+        def done() -> subprocess.CompletedProcess[str] | None:
+            found = subprocess.run(
+                words, input=said, env={**self.environ, **environ}, text=True, cwd=self.person.folder,
+                capture_output=True, timeout=LIMIT, check=False,
+            )  # fmt: skip
+            return None if took_too_long(found.stderr) else found
+
+        return until(done, "the daemon answers a hook in time")
 
     @property
     def said(self) -> dict[str, object]:
@@ -85,13 +91,8 @@ class Host:
 
     def ended(self) -> str:
         task = self.asking.post("/v1/tasks", {"thread": self.thread, "command": "echo out"})
-        self.asking.get(f"/v1/tasks/{task['id']}/wait", timeout=30, patience=60)
+        wait(self.asking, task["id"])
         return f"{task['id']}.1"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def started(person: Person) -> None:
-    assert person("up").code == 0
 
 
 @pytest.fixture(params=["claude-code", "codex", "gemini"])
@@ -142,6 +143,7 @@ def test_without_a_daemon_no_python_starts_either(tmp_path: Path):
         assert lonely.starts() == before
 
 
+@pytest.mark.processes
 def test_a_daemon_that_comes_while_a_hook_finds_none_is_not_missed(loner: Person):
     """Between the look at the socket and the making of the file a daemon comes, and something ends."""
     host = Host(loner, "claude-code", "s")
@@ -277,15 +279,16 @@ def test_what_another_turn_holds_is_not_quiet(host: Host):
     assert host.hook("stop") == [id]
 
 
+@pytest.mark.processes
 def test_a_daemon_that_starts_trusts_no_file(loner: Person):
-    assert loner("up").code == 0
+    loner.up()
     host = Host(loner, "claude-code", "s")
     assert host.hook("stop") == []
     assert host.quiet.is_file()
     assert loner("down").code == 0
     assert host.quiet.is_file()
     assert host.hook("stop") == []  # nobody is there to be asked, and nothing is told
-    assert loner("up").code == 0
+    loner.up()
     assert not host.quiet.exists()
 
 
@@ -296,7 +299,7 @@ def test_files_of_sessions_long_ago_are_swept(loner: Person):
     old.touch()
     young.touch()
     os.utime(old, (1, 1))
-    assert loner("up").code == 0
+    loner.up()
     assert Host(loner, "claude-code", "s").hook("stop") == []
     assert not old.exists()
     assert young.exists()

@@ -6,50 +6,52 @@ import time
 from datetime import datetime, timedelta, timezone
 
 import pytest
+from tests.waiting import until
 
 from meantime.surfaces.cli.local_time import moment
 from meantime.surfaces.terminal.errors import CliError
 
-from .person import Person, eventually
+from .person import Person
 
 NOW = datetime(2026, 5, 1, 17, 0).timestamp()
 
 
+@pytest.mark.processes
 def test_a_reminder_comes_into_the_inbox_of_its_conversation(person: Person):
     said = person("remind", "--thread", "builds", "1s", "look", "at", "it").out
     assert "builds is told in" in said
-    eventually(lambda: "look at it" in person("inbox", "builds").out)
+    until(lambda: "look at it" in person("inbox", "builds").out, "it is told")
     assert "alarm" in person("inbox", "builds").out
     assert "builds" in person("threads").out
-    assert person("remind", "--list").out.strip() == "no reminders"
+    assert person("remind", "--list", "--thread", "builds").out.strip() == "no reminders"
 
 
-def test_reminders_are_listed_and_cancelled_by_id(person: Person):
-    first = person.json("remind", "--thread", "a", "20m", "first")
+def test_reminders_are_listed_and_cancelled_by_id(loner: Person):
+    first = loner.json("remind", "--thread", "a", "20m", "first")
     assert first["kind"] == "delay"
     at = (datetime.now() + timedelta(minutes=5)).strftime("%Y-%m-%dT%H:%M:%S")
-    person("remind", "--thread", "b", "--at", at, "second")
-    lines = person("remind", "--list").out.splitlines()
+    loner("remind", "--thread", "b", "--at", at, "second")
+    lines = loner("remind", "--list").out.splitlines()
     assert [line.split()[-1] for line in lines] == ["TEXT", "second", "first"]
-    assert len(person("remind", "--list", "--thread", "a").out.splitlines()) == 2
-    assert person("remind", "--cancel", first["id"]).out.startswith(f"cancelled {first['id']}")
-    assert "first" not in person("remind", "--list").out
-    assert person("remind", "--cancel", "s_0000000000").code == 3
+    assert len(loner("remind", "--list", "--thread", "a").out.splitlines()) == 2
+    assert loner("remind", "--cancel", first["id"]).out.startswith(f"cancelled {first['id']}")
+    assert "first" not in loner("remind", "--list").out
+    assert loner("remind", "--cancel", "s_0000000000").code == 3
 
 
-def test_the_beginning_of_an_id_is_enough_if_no_other_begins_so(person: Person):
-    first, second = (person.json("remind", "--thread", "p", "20m", text)["id"] for text in ("one", "two"))
+def test_the_beginning_of_an_id_is_enough_if_no_other_begins_so(loner: Person):
+    first, second = (loner.json("remind", "--thread", "p", "20m", text)["id"] for text in ("one", "two"))
     same = next(at for at in range(len(first)) if first[at] != second[at])
     if same > 2:
-        many = person("remind", "--cancel", first[:same])
+        many = loner("remind", "--cancel", first[:same])
         assert (many.code, "matches 2 reminders" in many.err) == (3, True)
-    assert person("remind", "--cancel", "s_").code == 3
-    assert person("remind", "--cancel", first[: same + 1]).out == f"cancelled {first} (one)\n"
+    assert loner("remind", "--cancel", "s_").code == 3
+    assert loner("remind", "--cancel", first[: same + 1]).out == f"cancelled {first} (one)\n"
     bare = second.removeprefix("s_")[: same + 4]
-    assert person("remind", "--cancel", bare).out == f"cancelled {second} (two)\n"
-    unknown = person("remind", "--cancel", "s_0000")
+    assert loner("remind", "--cancel", bare).out == f"cancelled {second} (two)\n"
+    unknown = loner("remind", "--cancel", "s_0000")
     assert unknown.err == "meantime: No reminder 's_0000'.\n  `meantime remind --list` lists them.\n"
-    not_a_task = person("cancel", second)
+    not_a_task = loner("cancel", second)
     assert (not_a_task.code, "`meantime remind --cancel`" in not_a_task.err) == (3, True)
 
 
@@ -104,17 +106,18 @@ def test_an_offset_is_taken_at_its_word():
             moment(wrong, time.time())
 
 
+@pytest.mark.processes
 def test_a_command_starts_later(person: Person):
     """Its caller's environment is not stored, so it must not need it."""
     refused = person("run", "--delay", "1s", "--", "echo", "late")
     assert (refused.code, "--no-env" in refused.err) == (2, True)
     task = person.json("run", "--no-env", "--thread", "a", "--delay", "1s", "--", "echo", "late")
-    assert task["state"] == "queued"
     assert task["notBefore"] is not None
-    assert "starts" in person("ps").out
     assert person("wait", task["id"]).code == 0
     assert person("logs", task["id"]).out == "late\n"
-    later = person.json("run", "--no-env", "--at", "23:59:59", "--", "true")
+    later = person.json("run", "--no-env", "--delay", "1h", "--", "true")
+    assert later["state"] == "queued"
+    assert "starts" in person("ps").out
     assert person("cancel", "-w", later["id"]).code == 0
 
 
@@ -130,6 +133,7 @@ def test_a_delayed_start_that_cannot_be_is_refused_in_the_words_of_its_options(p
         assert problem in refused.err, refused.err
 
 
+@pytest.mark.processes
 def test_a_task_that_has_not_started_is_not_described_as_if_it_ran(person: Person):
     for _ in range(8):  # it is known how long such work usually takes
         person("run", "-q", "-w", "-n", "usual", "--", "true")

@@ -9,10 +9,11 @@ import signal
 import sys
 
 import pytest
+from tests.waiting import LIMIT, until
 
 from gates import open_gate
 
-from .person import Person, eventually
+from .person import Person
 
 
 @pytest.mark.behaviour("H17")
@@ -50,7 +51,6 @@ def test_no_variable_of_the_daemon_comes_through(loner: Person):
 
 
 def test_no_env_hands_over_only_what_is_named(person: Person):
-    person("up")
     done = person("run", "-w", "--no-env", "-e", "A=1", "-e", "KEPT", "-c", 'echo "$A-$KEPT-$LEFT"',
                   environ={"KEPT": "yes", "LEFT": "no"})  # fmt: skip
     assert done.out == "1-yes-\n"
@@ -81,7 +81,7 @@ def test_wait_streams_while_it_runs(person: Person):
     assert running.stdout.readline() == b"first\n"  # it waits for us, so this came while it ran
     open_gate(gate, "go\n")
     assert running.stdout.read() == b"second\n"
-    assert running.wait(30) == 0
+    assert running.wait(LIMIT) == 0
     running.communicate()
 
 
@@ -96,7 +96,7 @@ def test_interrupting_the_wait_leaves_the_task_alive(person: Person):
     assert running.stdout is not None
     assert running.stdout.readline() == b"here\n"
     running.send_signal(signal.SIGINT)
-    _, err = running.communicate(timeout=30)
+    _, err = running.communicate(timeout=LIMIT)
     assert running.returncode == 130
     assert "left-ali runs on." in err.decode()
     assert person.json("show", "left-alive")["state"] == "running"
@@ -183,7 +183,6 @@ def test_a_terminal_for_the_command_and_an_open_stdin(person: Person):
 
 
 def test_what_is_over_the_limit_waits_for_a_slot(person: Person):
-    person("up")
     with contextlib.closing(person.daemon()) as asking:
         before = asking.get("/v1/info")["limits"]["perThread"]
         for _ in range(before):
@@ -192,7 +191,8 @@ def test_what_is_over_the_limit_waits_for_a_slot(person: Person):
     assert done.out.startswith("queued t_")
     assert "waits for a slot" in person("ps", "--thread", "busy").out
     assert person("cancel", "--thread", "busy", "-w").code == 0
-    assert eventually(lambda: person.json("ps", "--thread", "busy", "--status", "active")["tasks"] == [])
+    active = ("ps", "--thread", "busy", "--status", "active")
+    until(lambda: person.json(*active)["tasks"] == [], "nothing is active")
 
 
 def test_an_agent_without_a_prompt(person: Person):
@@ -202,6 +202,7 @@ def test_an_agent_without_a_prompt(person: Person):
     assert person("run").err.startswith("meantime: Nothing to run.\n  For example: meantime run -- ")
 
 
+@pytest.mark.processes
 def test_a_person_is_told_by_seeing_it_end(loner: Person):
     """No notice is left unread that nobody will take; who names a thread, or is an agent, is told."""
     for arguments in ((), ("--thread", "cli"), ("--thread", "talk")):

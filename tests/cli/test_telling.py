@@ -6,14 +6,16 @@ import json
 import os
 import re
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until
 
 from gates import open_gate
 
-from .person import Person, eventually
+from .person import Person, until_connected, wait
 
 
 class Talk:
@@ -34,7 +36,7 @@ class Talk:
 
     def ended(self) -> str:
         id = self.start("echo forty-two")
-        self.asking.get(f"/v1/tasks/{id}/wait", timeout=30, patience=60)
+        wait(self.asking, id)
         return id
 
     @property
@@ -45,7 +47,6 @@ class Talk:
 
 @pytest.fixture
 def talk(person: Person, request: pytest.FixtureRequest) -> Talk:
-    assert person("up").code == 0
     return Talk(person, re.sub(r"\W+", "-", request.node.name).strip("-"))
 
 
@@ -54,7 +55,7 @@ def test_it_blocks_tells_and_ends(person: Person, talk: Talk):
     waiting = person.begin("wait", "--tell", "--thread", talk.name)
     assert waiting.poll() is None
     open_gate(talk.gate)
-    out, err = waiting.communicate(timeout=30)
+    out, err = waiting.communicate(timeout=LIMIT)
     assert (waiting.returncode, err) == (0, b"")
     assert f'<task-notification id="{id}.1"' in out.decode()
     assert "forty-two" in out.decode()
@@ -71,11 +72,17 @@ def test_what_is_unread_already_is_told_at_once(person: Person, talk: Talk):
 def test_endings_that_come_close_together_are_told_together(person: Person, talk: Talk):
     gates = [person.folder / f"{talk.name}-{number}" for number in range(5)]
     ids = [talk.start(f"while ! test -e {gate}; do sleep 0.02; done") for gate in gates]
-    waiting = person.begin("wait", "--tell", "--json", "--settle", "20s", "--thread", talk.name)
+    waiting = person.begin("wait", "--tell", "--json", "--settle", "60s", "--thread", talk.name)
     for count, gate in enumerate(gates, 1):
         gate.touch()
-        eventually(lambda count=count: sum(talk.numbers) >= count or waiting.poll() is not None)
-    out, _ = waiting.communicate(timeout=30)  # and not after twenty seconds: nothing is left to wait for
+        until(
+            lambda count=count: sum(talk.numbers) >= count or waiting.poll() is not None,
+            f"{count} have ended",
+            there=lambda: talk.numbers,
+        )
+    began = time.monotonic()
+    out, _ = waiting.communicate(timeout=LIMIT)
+    assert time.monotonic() - began < 50  # it takes a moment: nothing is left to wait for in these 60 seconds
     assert {notice["taskId"] for notice in json.loads(out)["notices"]} == set(ids)
 
 
@@ -108,14 +115,14 @@ def test_nothing_runs_and_nothing_is_unread(person: Person, talk: Talk):
 
 def test_it_ends_when_somebody_else_was_told(person: Person, talk: Talk):
     id = talk.held()
-    turn = talk.asking.post(f"/v1/threads/{talk.name}/turns", {})["turn"]
+    turn = talk.asking.post(f"/v1/threads/{talk.name}/turns", {"lease": 600})["turn"]
     waiting = person.begin("wait", "--tell", "--thread", talk.name)
     open_gate(talk.gate)
-    talk.asking.get(f"/v1/tasks/{id}/wait", timeout=30, patience=60)
+    wait(talk.asking, id)
     assert talk.asking.post(f"/v1/turns/{turn}/boundary", {})["notices"]
     talk.asking.post(f"/v1/turns/{turn}/ack", {"notices": [f"{id}.1"]})
     talk.asking.post(f"/v1/turns/{turn}/release", {})
-    out, _ = waiting.communicate(timeout=30)
+    out, _ = waiting.communicate(timeout=LIMIT)
     # It may have begun after all was told: then there was nothing to wait for.
     assert (waiting.returncode in (0, 3), out) == (True, b"")
 
@@ -126,7 +133,7 @@ def test_what_nobody_reads_is_unread_again(person: Person, talk: Talk):
     os.close(ours)
     waiting = person.begin("wait", "--tell", "--thread", talk.name, stdout=theirs)
     os.close(theirs)
-    waiting.communicate(timeout=30)
+    waiting.communicate(timeout=LIMIT)
     assert waiting.returncode == 141
     assert talk.numbers == (1, 0)
 
@@ -135,7 +142,7 @@ def test_a_full_disk_settles_nothing(person: Person, talk: Talk):
     talk.ended()
     with Path("/dev/full").open("wb") as full:
         waiting = person.begin("wait", "--tell", "--thread", talk.name, stdout=full)
-        _, err = waiting.communicate(timeout=30)
+        _, err = waiting.communicate(timeout=LIMIT)
     assert waiting.returncode == 1
     assert b"No space left" in err
     assert talk.numbers == (1, 0)
@@ -150,7 +157,7 @@ def test_whoever_confirms_is_asked(person: Person, talk: Talk, confirmed: bool):
     assert waiting.stdout
     assert json.loads(waiting.stdout.readline())["notices"][0]["id"] == f"{id}.1"
     assert talk.numbers == (0, 1)
-    waiting.communicate(b"told\n" if confirmed else b"", timeout=30)
+    waiting.communicate(b"told\n" if confirmed else b"", timeout=LIMIT)
     assert waiting.returncode == (0 if confirmed else 1)
     assert talk.numbers == ((0, 0) if confirmed else (1, 0))
 
@@ -163,16 +170,17 @@ def test_what_is_refused_five_times_is_parked(person: Person, talk: Talk):
     assert person(*words).code == 3
 
 
+@pytest.mark.processes
 def test_a_daemon_that_comes_back_goes_on_telling(loner: Person):
-    assert loner("up").code == 0
+    loner.up()
     talk = Talk(loner, "restart")
     talk.held()
-    waiting = loner.begin("wait", "--tell", "--thread", "restart")
-    eventually(lambda: loner.info()["clients"] is not None)
+    waiting = loner.begin("wait", "--tell", "--thread", "restart", "--reconnect", f"{LIMIT:g}s")
+    until_connected(waiting)
     assert loner("down").code == 0
-    assert loner("up").code == 0
+    loner.up()
     open_gate(talk.gate)
-    out, _ = waiting.communicate(timeout=60)
+    out, _ = waiting.communicate(timeout=LIMIT)
     assert waiting.returncode == 0
     assert b"forty-two" in out
 

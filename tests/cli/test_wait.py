@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from gates import open_gate
 
@@ -36,7 +37,7 @@ def test_wait_ends_with_its_task(person: Person, gates: Gates):
     id, gate = gates.start("-n", "slow")
     waiting = person.begin("wait", id)
     open_gate(gate)
-    out, err = waiting.communicate(timeout=30)
+    out, err = waiting.communicate(timeout=LIMIT)
     assert (waiting.returncode, err) == (0, b"")
     words = out.decode().split()
     assert words[:3] == [id[2:10], "✓", "completed"]
@@ -84,7 +85,7 @@ def test_a_batch_without_a_terminal_is_plain_lines(person: Person, gates: Gates)
         open_gate(gate)
         assert waiting.stdout is not None
         assert waiting.stdout.readline().decode().startswith(id[2:10])
-    assert waiting.communicate(timeout=30)[0] == b""
+    assert waiting.communicate(timeout=LIMIT)[0] == b""
     assert waiting.returncode == 0
 
 
@@ -96,7 +97,7 @@ def test_the_time_is_over(person: Person, gates: Gates):
     assert person("wait", "-t", "0", id).code == 8
     assert person.json("wait", "-t", "0", id)["done"] is False
     open_gate(gate)
-    assert person("wait", "-q", id, "-t", "30").code == 0
+    assert person("wait", "-q", id, "-t", f"{LIMIT:g}").code == 0
 
 
 def test_interrupting_leaves_the_task_alive(person: Person, gates: Gates):
@@ -111,7 +112,7 @@ def test_interrupting_leaves_the_task_alive(person: Person, gates: Gates):
     assert waiting.stdout is not None
     assert waiting.stdout.readline().decode().startswith(ended[2:10])
     waiting.send_signal(signal.SIGINT)
-    waiting.communicate(timeout=30)
+    waiting.communicate(timeout=LIMIT)
     assert waiting.returncode == 130
     assert person.json("show", id)["state"] == "running"
     open_gate(gate)

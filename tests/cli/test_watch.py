@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.waiting import until
 
-from .person import Person, eventually
+from .person import Person
 
 
 def test_a_line_of_a_running_command_is_told_before_it_ends(person: Person):
@@ -12,13 +13,13 @@ def test_a_line_of_a_running_command_is_told_before_it_ends(person: Person):
     done = person("watch", id, "--match", "ERROR", "-C", "1", "--thread", "builds")
     assert (done.code, done.out.startswith("watching t_")) == (0, True)
     watch = done.out.split()[1]
-    eventually(lambda: "> ERROR 7" in person("inbox", "-v", "builds").out)
+    until(lambda: "> ERROR 7" in person("inbox", "-v", "builds").out, "the line is told")
     _, before, match = person("inbox", "-v", "builds").out.splitlines()[-3:]
     assert (before, match) == ("      ok", "    > ERROR 7"), "lines of a match stand below each other"
     assert person("inbox", "builds").out.rstrip().endswith("  ERROR 7")  # and not the line before it
     assert watch[2:10] in person("ps").out
     person("cancel", "-w", id)
-    eventually(lambda: "matched once until its task ended" in person("result", watch).out)
+    until(lambda: "matched once until its task ended" in person("result", watch).out, "the watch ends")
 
 
 def test_a_watch_says_what_it_looks_at_and_how_often_it_matched(person: Person):
@@ -26,7 +27,7 @@ def test_a_watch_says_what_it_looks_at_and_how_often_it_matched(person: Person):
     file.write_text("ok\nERROR 7\n")
     given = ("--file", "app.log", "-m", "ERROR", "--every", "2s", "--deadline", "10m", "-n", "errors of app")
     watch = person("watch", "-q", *given).out.strip()
-    eventually(lambda: "matched once" in person("ps").out)
+    until(lambda: "matched once" in person("ps").out, "the line is found")
     asked = f"file {file} · match ERROR · every 2s · deadline 10m 0s"
     shown = person("show", watch).out
     assert f"watches  {asked}\n" in shown
@@ -41,9 +42,10 @@ def test_a_watch_says_what_it_looks_at_and_how_often_it_matched(person: Person):
 def test_a_slash_says_that_a_folder_is_waited_for(person: Person):
     """Without it a file is waited for, and a folder in its place has no lines."""
     watch = person("watch", "-q", "--file", "new/", "-m", "log$", "--once", "--every", "100ms").out.strip()
-    (person.folder / "new").mkdir()
-    (person.folder / "new" / "app.log").touch()
-    assert person("wait", "-q", "-t", "30s", watch).code == 0
+    (person.folder / "made").mkdir()
+    (person.folder / "made" / "app.log").touch()
+    (person.folder / "made").rename(person.folder / "new")
+    assert person("wait", "-q", watch).code == 0
     assert person("result", watch).out == f"matched once\n{person.folder}/new/ appeared\n+ app.log\n"
 
 
@@ -52,7 +54,7 @@ def test_a_line_of_output_is_waited_for_by_until_alone(person: Person):
     said = person("watch", id, "--until", "ready").out
     assert said.endswith(" (log server until ready)\n")
     watch = said.split()[1]
-    assert person("wait", "-q", "-t", "30s", watch).code == 0
+    assert person("wait", "-q", watch).code == 0
     assert person("result", watch).out == "found ready\nready on 8080\n"
 
 
@@ -66,7 +68,7 @@ def test_a_command_is_not_polled_in_a_folder_that_is_gone(person: Person):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.processes
 def test_a_port_a_file_and_a_command_are_watched(person: Person):
     file = person.folder / "there"
     file.touch()

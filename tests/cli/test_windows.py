@@ -6,13 +6,14 @@ import subprocess
 import sys
 
 import pytest
+from tests.waiting import LIMIT
 
 WINDOWS = "import sys; sys.platform = 'win32'; "
 
 
 def refused(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", WINDOWS + code], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", WINDOWS + code], capture_output=True, text=True, timeout=LIMIT, check=False
     )
 
 

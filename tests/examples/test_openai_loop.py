@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import until
 
-from cli.person import eventually
 from integrations.agents.model import Asked, Model
+
+pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTICE = re.compile(r'<task-notification id="(\S+)"')
@@ -72,7 +74,7 @@ def test_an_idle_agent_is_woken_once_for_what_ended_together(model: Model, tmp_p
 
     def wait_for_both(asked: Asked) -> None:
         if asked.answer == {"text": "both run"}:
-            eventually(lambda: unread(tmp_path / "work.db") == 2)
+            until(lambda: unread(tmp_path / "work.db") == 2, "both have ended")
 
     model.before_answer = wait_for_both
     slow = "sleep 0.5"  # longer than the model takes to ask for the second
