@@ -8,24 +8,21 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until
 
-PATIENCE = 30.0
+ROOT = Path(__file__).parents[3]
 HOOK = """
-import os, sys, time
+import os, sys
 from meantime.surfaces.hooks import codex_queue
+from tests.waiting import until
 
 def waited(is_wanted):
     open("waiting", "w").write(str(os.getpid()))
-    while is_wanted():
-        if os.path.exists("gate"):
-            return "work has ended"
-        time.sleep(0.02)
-    return ""
+    until(lambda: not is_wanted() or os.path.exists("gate"), "the gate opens")
+    return "work has ended" if is_wanted() else ""
 
 sys.exit(codex_queue.wake_later("session-1", waited))
 """
@@ -33,7 +30,8 @@ QUEUE = 'printf "%s|" "$@" > queued.part; mv queued.part queued\n'
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     shutil.copy(os.path.realpath("/bin/sh"), tmp_path / "codex")
     (tmp_path / "hook.py").write_text(HOOK)
     (tmp_path / "queue").write_text(QUEUE)
@@ -48,13 +46,6 @@ def codex(folder: Path) -> subprocess.Popen[str]:
     )
 
 
-def until(is_so: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < end, f"{what} took too long"
-        time.sleep(0.02)
-
-
 def is_running(pid: int) -> bool:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -66,27 +57,27 @@ def test_the_hook_returns_at_once_and_its_codex_is_woken_later(folder: Path):
         assert one.stdout
         assert one.stdin
         assert one.stdout.readline() == "the hook said: \n"  # with the pipe closed, while somebody waits
-        until((folder / "waiting").exists, "the wait")
+        until((folder / "waiting").exists, "the hook waits")
         assert not (folder / "queued").exists()
         (folder / "gate").touch()
-        until((folder / "queued").exists, "the queue")
+        until((folder / "queued").exists, "a prompt is queued")
         assert (folder / "queued").read_text() == "--thread|session-1|--message|work has ended|"
         pid = int((folder / "waiting").read_text())
-        until(lambda: not is_running(pid), "the end of the wait")
+        until(lambda: not is_running(pid), "the wait is over")
         one.stdin.close()
 
 
 def test_the_wait_ends_with_its_codex_and_queues_nothing(folder: Path):
     with codex(folder) as one:
-        until(lambda: (folder / "waiting").exists() and bool((folder / "waiting").read_text()), "the wait")
-        pid = int((folder / "waiting").read_text())
+        waiting = folder / "waiting"
+        pid = int(until(lambda: waiting.exists() and waiting.read_text(), "the hook waits"))
         one.send_signal(signal.SIGKILL)
-    until(lambda: not is_running(pid), "the end of the wait")
+    until(lambda: not is_running(pid), "the wait is over")
     (folder / "gate").touch()
     assert not (folder / "queued").exists()
 
 
 def test_a_hook_that_no_codex_runs_leaves_nobody_behind(folder: Path):
-    done = subprocess.run([sys.executable, "hook.py"], cwd=folder, timeout=PATIENCE, check=False)
+    done = subprocess.run([sys.executable, "hook.py"], cwd=folder, timeout=LIMIT, check=False)
     assert done.returncode == 0
     assert not (folder / "waiting").exists()

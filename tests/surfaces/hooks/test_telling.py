@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, stays_async, until_async
 
 from meantime import Call, Meantime, Thread
 from meantime.surfaces.hooks import hook_delivery
@@ -38,6 +40,13 @@ def hooks(mt: Meantime, tmp_path: Path) -> HookDelivery:
     return made
 
 
+@pytest.fixture(autouse=True)
+def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a busy machine could outlast."""
+    monkeypatch.setattr(hook_delivery, "SEARCH", LIMIT)
+    monkeypatch.setattr(hook_delivery, "GRACE", 10 * LIMIT)
+
+
 def boundary(path: Path, moment: str = POST_TOOL) -> Boundary:
     path.touch()
     return Boundary("conv-1", moment, "s", str(path))
@@ -46,13 +55,12 @@ def boundary(path: Path, moment: str = POST_TOOL) -> Boundary:
 async def test_at_the_end_of_a_turn_those_that_end_together_are_told_together(
     thread: Thread, hooks: HookDelivery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(hook_delivery, "SETTLE", 30.0)
+    monkeypatch.setattr(hook_delivery, "SETTLE", 10 * LIMIT)
     gate = asyncio.Event()
     first, second = await thread.start(Call(asyncio.sleep, 0)), await thread.start(Call(gate.wait))
     await first.wait()
     told = asyncio.create_task(hooks.tell(boundary(tmp_path / "t.jsonl", STOP)))
-    await asyncio.sleep(0.05)
-    assert not told.done()
+    await stays_async(lambda: not told.done(), "the second has not ended", 0.05)
     gate.set()
     text = (await told).text
     assert f"{first.id}.1" in text
@@ -86,8 +94,7 @@ async def test_a_hook_that_was_cancelled_has_shown_nothing(
             await asyncio.sleep(0)
         telling.cancel()
         await asyncio.gather(telling, return_exceptions=True)
-        while hooks._beside:  # noqa: ASYNC110  what goes on beside has no event
-            await asyncio.sleep(0.001)
+        await until_async(lambda: not hooks._beside, "nothing goes on beside")
     assert f"{handle.id}.1" in (await hooks.tell(at)).text
 
 
@@ -133,15 +140,15 @@ async def test_a_file_that_is_made_while_an_ending_is_committed_goes_with_it(
 async def test_a_transcript_that_cannot_be_read_in_time_tells_nobody_and_holds_nothing(
     thread: Thread, hooks: HookDelivery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    import time
-
     handle = await thread.start(Call(asyncio.sleep, 0))
     await handle.wait()
-    monkeypatch.setattr(hook_delivery, "SEARCH", 0.01)
-    monkeypatch.setattr(hook_delivery.transcript_search, "found", lambda *asked: time.sleep(0.3))
-    with pytest.raises(hook_delivery.Refused):
-        await hooks.tell(boundary(tmp_path / "t.jsonl"))
-    monkeypatch.undo()
+    is_read = threading.Event()
+    with monkeypatch.context() as slow:
+        slow.setattr(hook_delivery, "SEARCH", 0.01)
+        slow.setattr(hook_delivery.transcript_search, "found", lambda *asked: is_read.wait(LIMIT))
+        with pytest.raises(hook_delivery.Refused):
+            await hooks.tell(boundary(tmp_path / "t.jsonl"))
+        is_read.set()
     assert f"{handle.id}.1" in (await hooks.tell(boundary(tmp_path / "t.jsonl"))).text
 
 
@@ -159,9 +166,24 @@ async def test_a_wait_leaves_nothing_leased_that_came_while_it_looked(
         return await real(*given)
 
     monkeypatch.setattr(hooks, "missing", written_first)
-    told = await asyncio.wait_for(IdleWaits(mt._runtime).wait(hooks, at), 30)
+    told = await asyncio.wait_for(IdleWaits(mt._runtime).wait(hooks, at), LIMIT)
     assert told.over
     assert (await mt.notices("leased")).total == 0
+
+
+async def test_a_wait_tells_those_that_end_together_together(
+    mt: Meantime, thread: Thread, hooks: HookDelivery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(hook_delivery, "SETTLE", 10 * LIMIT)
+    gates = [asyncio.Event() for _ in range(5)]
+    handles = [await thread.start(Call(gate.wait)) for gate in gates]
+    waiting = asyncio.create_task(IdleWaits(mt._runtime).wait(hooks, boundary(tmp_path / "t.jsonl", WAIT)))
+    for gate, handle in zip(gates, handles, strict=True):
+        assert not waiting.done()
+        gate.set()
+        await handle.wait()
+    text = (await asyncio.wait_for(waiting, LIMIT)).text
+    assert all(f"{handle.id}.1" in text for handle in handles)
 
 
 async def test_a_wait_for_codex_gives_a_prompt_and_leases_nothing(
@@ -170,7 +192,7 @@ async def test_a_wait_for_codex_gives_a_prompt_and_leases_nothing(
     """The hook of that prompt tells it: a prompt that never arrives takes no notice with it."""
     await (await thread.start(Call(asyncio.sleep, 0))).wait()
     at = boundary(tmp_path / "t.jsonl", WAIT)._replace(host=CODEX)
-    told = await asyncio.wait_for(IdleWaits(mt._runtime).wait(hooks, at), 30)
+    told = await asyncio.wait_for(IdleWaits(mt._runtime).wait(hooks, at), LIMIT)
     assert (told.text, told.turn) == (QUEUED, "")
     assert (await mt.notices("unread")).total == 1
     assert (await mt.notices("leased")).total == 0
