@@ -19,6 +19,7 @@ Talk = Callable[..., Terminal]
 def person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
     one = Person(tmp_path_factory.mktemp("home"))
     one.environ["TERM"] = "xterm-256color"
+    one.up()
     yield one
     one.leave()
 

@@ -11,22 +11,19 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyte
+from tests.waiting import until
 
-PATIENCE = 30.0  # seconds: the machine may be busy
 MEANTIME = [sys.executable, "-m", "meantime.app.main"]
 KEYS = {"ctrl-b": "\x02", "ctrl-c": "\x03", "ctrl-d": "\x04", "tab": "\t", "up": "\x1b[A", "enter": "\r"}
 
 
 class Terminal:
     """A program on a terminal of its own. `text` is everything that it shows, scrollback included."""
-
-    patience = PATIENCE
 
     def __init__(self, program: list[str], environ: dict[str, str], cwd: Path, *, columns: int = 100) -> None:
         self._near, far = pty.openpty()
@@ -51,16 +48,15 @@ class Terminal:
     def rows(self) -> list[str]:
         return self.text.split("\n")
 
-    def read(self, seconds: float = 0.05) -> bool:
-        if not select.select([self._near], [], [], seconds)[0]:
-            return False
-        try:
-            data = os.read(self._near, 65_536)
-        except OSError:
-            return False
-        self.raw += data
-        self._stream.feed(data)
-        return bool(data)
+    def read(self) -> None:
+        """All that it has written until now."""
+        while select.select([self._near], [], [], 0)[0]:
+            try:
+                data = os.read(self._near, 65_536)
+            except OSError:  # it has left its terminal
+                return
+            self.raw += data
+            self._stream.feed(data)
 
     def type(self, text: str) -> None:
         os.write(self._near, text.encode())
@@ -74,18 +70,19 @@ class Terminal:
     def press(self, key: str) -> None:
         self.type(KEYS[key])
 
-    def until(self, fits: Callable[[], object], what: str = "it") -> None:
-        deadline = time.monotonic() + self.patience
-        while not fits():
-            assert time.monotonic() < deadline, f"{what} did not come:\n{self.text}"
-            assert self.process.poll() is None or self.read(), (
-                f"{what} did not come, and it has ended:\n{self.text}"
-            )
+    def until(self, fits: Callable[[], object], what: str = "the terminal shows it") -> None:
+        def is_so() -> bool:
+            has_ended = self.process.poll() is not None
             self.read()
+            found = bool(fits())
+            assert found or not has_ended, f"it has ended before this: {what}\n{self.text}"
+            return found
+
+        until(is_so, what, there=lambda: self.text)
 
     def sees(self, *texts: str) -> None:
         for text in texts:
-            self.until(lambda text=text: text in self.text, repr(text))
+            self.until(lambda text=text: text in self.text, f"the terminal shows {text!r}")
 
     def ready(self) -> Terminal:
         """The prompt is there, and the toolbar below it."""
@@ -94,12 +91,13 @@ class Terminal:
 
     def end(self) -> int:
         """Its exit code, with all that it showed read."""
-        deadline = time.monotonic() + self.patience
-        while self.process.poll() is None:
-            assert time.monotonic() < deadline, f"it does not end:\n{self.text}"
-            self.read()
-        while self.read():
-            pass
+
+        def has_ended() -> bool:
+            self.read()  # one that nobody reads waits
+            return self.process.poll() is not None
+
+        until(has_ended, "it ends", there=lambda: self.text)
+        self.read()
         return self.process.returncode
 
     def modes_are_back(self) -> bool:

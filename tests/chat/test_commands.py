@@ -12,7 +12,7 @@ from meantime import blocking
 
 from .conftest import Talk
 from .terminal import Terminal
-from .test_talking import id_of, until
+from .test_talking import id_of, until_there
 
 STARTED = re.compile(r"Launched async task: .* \((\w{8})\)")
 
@@ -34,7 +34,7 @@ def test_llxprt_tasks_list(talk: Talk, command: str, tmp_path: Path):
     terminal.sees("echo quick has completed.")
     bad = start(terminal, "exit 4")
     terminal.sees("exit 4 has failed.")
-    runs = start(terminal, until(tmp_path / "go"))
+    runs = start(terminal, until_there(tmp_path / "go"))
     terminal.say(command)
     terminal.sees("Async Tasks:\n\n1. [OK]")
     shown = re.sub(r"\d+\.\ds", "N", terminal.text.rpartition("Async Tasks:\n\n")[2])
@@ -97,7 +97,7 @@ def test_llxprt_an_id_that_is_several(talk: Talk, person: Person, thread: str):
 @pytest.mark.behaviour("I2", "I7")
 def test_task_show_shows_a_task_while_it_runs_and_after_it_ended(talk: Talk, tmp_path: Path):
     terminal = talk().ready()
-    id = start(terminal, f"echo begun; {until(tmp_path / 'go')}")
+    id = start(terminal, f"echo begun; {until_there(tmp_path / 'go')}")
     terminal.say(f"/task follow {id}")
     terminal.sees(f"[async:{id}] begun")
     terminal.say(f"/task show {id}")
@@ -110,10 +110,12 @@ def test_task_show_shows_a_task_while_it_runs_and_after_it_ended(talk: Talk, tmp
     )
 
 
+@pytest.mark.processes
 def test_llxprt_followed_output_has_the_id_before_it(talk: Talk, tmp_path: Path):
     terminal = talk().ready()
-    loud = start(terminal, f"{until(tmp_path / 'one')}; echo first; {until(tmp_path / 'two')}; printf last")
-    quiet = start(terminal, f"echo not asked for; {until(tmp_path / 'two')}")
+    one, two = until_there(tmp_path / "one"), until_there(tmp_path / "two")
+    loud = start(terminal, f"{one}; echo first; {two}; printf last")
+    quiet = start(terminal, f"echo not asked for; {two}")
     terminal.say(f"/task follow {loud}")
     terminal.sees("Following until [ -e one ]; do sleep 0.02; done; e", "1 followed")
     (tmp_path / "one").touch()
@@ -126,7 +128,7 @@ def test_llxprt_followed_output_has_the_id_before_it(talk: Talk, tmp_path: Path)
 
 def test_following_can_be_ended(talk: Talk, tmp_path: Path):
     terminal = talk().ready()
-    id = start(terminal, f"{until(tmp_path / 'one')}; echo unheard; {until(tmp_path / 'two')}")
+    id = start(terminal, f"{until_there(tmp_path / 'one')}; echo unheard; {until_there(tmp_path / 'two')}")
     terminal.say(f"/task follow {id}")
     terminal.sees("1 followed")
     terminal.say(f"/task follow {id}")
@@ -154,13 +156,14 @@ def test_llxprt_task_max_async_is_checked(talk: Talk, value: str):
     terminal.sees("task-max-async must be a positive number or -1 for unlimited")
 
 
+@pytest.mark.processes
 @pytest.mark.behaviour("M1")
 def test_no_more_tasks_run_than_task_max_async_allows(talk: Talk, tmp_path: Path):
     terminal = talk().ready()
     terminal.say("/set task-max-async 2")
     terminal.sees("task-max-async is 2 now.")
-    start(terminal, f"{until(tmp_path / 'go')}; echo 1")
-    start(terminal, f"{until(tmp_path / 'go')}; echo 2")
+    start(terminal, f"{until_there(tmp_path / 'go')}; echo 1")
+    start(terminal, f"{until_there(tmp_path / 'go')}; echo 2")
     terminal.say("run echo one too many")
     terminal.sees("[ERROR] Max async tasks (2) reached - 2 running", "I could not hand it off.")
     terminal.press("ctrl-d")
@@ -234,7 +237,7 @@ def test_completion_knows_commands_and_live_ids(talk: Talk, tmp_path: Path):
     terminal = talk().ready()
     ended = start(terminal, "true")
     terminal.sees("true has completed.")
-    runs = start(terminal, until(tmp_path / "go"))
+    runs = start(terminal, until_there(tmp_path / "go"))
     terminal.sees("1 running · 1 ended")
     terminal.type("/ta")
     terminal.sees("/tasks", "end, show or follow one")
@@ -254,7 +257,7 @@ def test_completion_knows_commands_and_live_ids(talk: Talk, tmp_path: Path):
 
 def test_commands_are_answered_while_the_agent_is_busy(talk: Talk, tmp_path: Path):
     terminal = talk().ready()
-    terminal.say(f"do {until(tmp_path / 'go')}; echo through")
+    terminal.say(f"do {until_there(tmp_path / 'go')}; echo through")
     terminal.sees("Ctrl+B background")
     terminal.say("/tasks")
     terminal.sees("No async tasks")

@@ -1,4 +1,4 @@
-"""Completed ids are those of now, however long ago the toolbar was drawn."""
+"""Ids and counts of tasks are those of now."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cli.person import Person
 from meantime import Call, Meantime
 from meantime.kernel.model import Task
 from meantime.surfaces.chat.task_view import TaskView
@@ -17,7 +18,7 @@ from runtimes import runtime_of
 
 from .conftest import Talk
 from .test_commands import start
-from .test_talking import until
+from .test_talking import until_there
 
 # The chat, whose list of tasks is read once and then not again for an hour.
 READS_ONCE = (
@@ -30,17 +31,25 @@ def test_ids_are_read_when_they_are_asked_for(talk: Talk, tmp_path: Path):
     terminal = talk(program=[sys.executable, "-c", READS_ONCE]).ready()
     ended = start(terminal, "true")
     terminal.sees("true has completed.")
-    runs = start(terminal, until(tmp_path / "go"))
+    runs = start(terminal, until_there(tmp_path / "go"))
     terminal.type("/task end ")
     terminal.sees(f"{runs}  until")
     assert f"{ended}  true" not in terminal.text
     (tmp_path / "go").touch()
 
 
+def test_the_first_toolbar_has_the_counts(talk: Talk, person: Person, thread: str):
+    id = person.start("--thread", thread, "--", "sleep", "600")
+    terminal = talk().ready()
+    terminal.sees("1 running · 0 ended")
+    assert b"0 running" not in terminal.raw
+    person("cancel", id)
+
+
 def test_a_task_that_ends_leaves_the_menu(talk: Talk, tmp_path: Path):
     terminal = talk().ready()
-    quick = start(terminal, until(tmp_path / "quick"))
-    slow = start(terminal, until(tmp_path / "slow"))
+    quick = start(terminal, until_there(tmp_path / "quick"))
+    slow = start(terminal, until_there(tmp_path / "slow"))
     terminal.type("/task end ")
     terminal.sees(f"{quick}  until", f"{slow}  until")
     (tmp_path / "quick").touch()

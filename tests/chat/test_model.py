@@ -22,8 +22,9 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
+from tests.waiting import LIMIT, until_async
 
-from jobs import eventually
+from gates import Gate
 from meantime import Meantime, Thread
 from meantime.runners.shell.shell_work import Shell
 from meantime.surfaces.chat.chat_tools import ChatTools
@@ -132,14 +133,18 @@ async def test_llxprt_what_the_model_is_told_about_a_launch(thread: Thread):
 
 
 @pytest.mark.behaviour("N6")
-async def test_what_ends_in_the_middle_of_a_turn_is_in_the_next_question(thread: Thread):
+async def test_what_ends_in_the_middle_of_a_turn_is_in_the_next_question(thread: Thread, tmp_path: Path):
+    gate = Gate(tmp_path / "gate")
     script = Script(
         runs("echo slow one", **{"async": True}),
-        runs("sleep 0.3"),  # in the foreground; the other one ends meanwhile
+        runs(gate.wait),  # in the foreground; the other one ends meanwhile
         says("Both are through."),
     )
     talker = Talker(thread, script.model)
-    await talker.turn("both, please")
+    taking = asyncio.create_task(talker.turn("both, please"))
+    await until_async(lambda: thread.list("completed"), "the other one has ended")
+    await asyncio.to_thread(gate.open)
+    await taking
     assert len(script.asked) == 3
     assert "Async task 'echo slow one' completed" in script.prompts()[-1]
     async with thread.turn() as turn:
@@ -148,7 +153,7 @@ async def test_what_ends_in_the_middle_of_a_turn_is_in_the_next_question(thread:
 
 @pytest.mark.behaviour("N7")
 async def test_every_question_has_the_reminder(thread: Thread):
-    script = Script(runs("sleep 30", **{"async": True}), says("It runs."))
+    script = Script(runs("sleep 600", **{"async": True}), says("It runs."))
     talker = Talker(thread, script.model)
     await talker.turn("go")
     assert "Async tasks status" not in script.instructions[0]
@@ -157,12 +162,12 @@ async def test_every_question_has_the_reminder(thread: Thread):
 
 
 async def test_a_call_that_is_waited_for_can_be_sent_away(thread: Thread):
-    script = Script(runs("sleep 30"), says("It goes on without me."))
+    script = Script(runs("sleep 600"), says("It goes on without me."))
     talker = Talker(thread, script.model)
     taking = asyncio.create_task(talker.turn("now"))
-    await eventually(talker.hands.to_background)  # pyright: ignore[reportArgumentType]
+    await until_async(talker.hands.to_background, "the call has begun")
     await taking
-    assert "Launched async task: sleep 30" in talker.screen
+    assert "Launched async task: sleep 600" in talker.screen
     assert len(await thread.list()) == 1
     await thread.cancel_all()
 
@@ -170,7 +175,7 @@ async def test_a_call_that_is_waited_for_can_be_sent_away(thread: Thread):
 async def test_failing_and_odd_calls_are_answers(thread: Thread):
     script = Script(
         runs("echo oh no; exit 3"),
-        runs("sleep 30", timeout_seconds=0.1),
+        runs("sleep 600", timeout_seconds=0.1),
         runs("true", cwd="/nowhere/at/all"),
         ModelResponse([ToolCallPart("check_async_tasks", {"task_id": "nonesuch"})]),
         ModelResponse([ToolCallPart("check_async_tasks", {})]),
@@ -192,7 +197,7 @@ async def test_failing_and_odd_calls_are_answers(thread: Thread):
 
 @pytest.mark.behaviour("M3")
 async def test_a_refused_start_is_an_answer_to_the_model(thread: Thread):
-    script = Script(runs("sleep 30", **{"async": True}), runs("true", **{"async": True}), says("later then"))
+    script = Script(runs("sleep 600", **{"async": True}), runs("true", **{"async": True}), says("later then"))
     talker = Talker(thread, script.model)
     talker.hands.allow(1)
     await talker.turn("two, please")
@@ -303,7 +308,7 @@ async def test_a_model_that_calls_everything_with_anything(thread: Thread):
     talker = Talker(thread, TestModel())
     await talker.turn("go")
     assert talker.conversation.entries[-1].message.role == "assistant"
-    await thread.wait(timeout=10)
+    await thread.wait(timeout=LIMIT)
 
 
 async def test_a_long_conversation_is_cut_at_its_beginning(thread: Thread, monkeypatch: pytest.MonkeyPatch):

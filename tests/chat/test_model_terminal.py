@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,12 +18,16 @@ from integrations.agents.model import Model
 from .conftest import Talk
 from .test_talking import told
 
+pytestmark = pytest.mark.processes
+
+ROOT = Path(__file__).parents[2]
 EXPLORER = """
-import asyncio, os
+import os
+from tests.waiting import until_async
 
 async def explore(talk):
-    while not os.path.exists(talk.messages[-1].text.strip()):
-        await asyncio.sleep(0.02)
+    file = talk.messages[-1].text.strip()
+    await until_async(lambda: os.path.exists(file), "the file is there")
     return "4 modules"
 """
 
@@ -40,7 +45,9 @@ def person(person: Person) -> Person:
     with (person.folder / "config.toml").open("a") as config:
         config.write('[agents.explore]\nrunner = "python"\nagent = "explorer:explore"\n')
     (person.folder / "explorer.py").write_text(EXPLORER)
-    person.environ["PYTHONPATH"] = str(person.folder)
+    person.environ["PYTHONPATH"] = os.pathsep.join((str(person.folder), str(ROOT)))
+    person.leave()
+    person.up()
     return person
 
 
@@ -66,7 +73,6 @@ def test_a_model_behind_a_url_is_woken_and_told_once(talk: Talk, server: Model, 
 
 
 @pytest.mark.behaviour("F1")
-@pytest.mark.slow
 def test_a_model_starts_agents_of_the_configuration(talk: Talk, server: Model, tmp_path: Path):
     terminal = talk("--model", "openai:scripted", "--base-url", server.url, columns=200).ready()
     given = {"subagent_name": "explore", "goal_prompt": str(tmp_path / "go"), "async": True}
@@ -78,7 +84,6 @@ def test_a_model_starts_agents_of_the_configuration(talk: Talk, server: Model, t
     assert sum('"final_message": "4 modules"' in said.text for said in server.asked[-1].said) == 1
 
 
-@pytest.mark.slow
 def test_a_model_that_is_not_there(talk: Talk):
     terminal = talk("--model", "openai:scripted", "--base-url", "http://127.0.0.1:9").ready()
     terminal.say("hello")
@@ -87,7 +92,6 @@ def test_a_model_that_is_not_there(talk: Talk):
     terminal.sees("No async tasks")
 
 
-@pytest.mark.slow
 def test_a_key_in_the_environment_is_not_used_without_asking(talk: Talk, server: Model):
     terminal = talk(OPENAI_API_KEY="sk-secret", OPENAI_BASE_URL=server.url).ready()
     terminal.say("hello")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import signal
 import sqlite3
@@ -11,8 +12,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until
 
-from cli.person import Person, eventually
+from cli.person import Person
 
 from .conftest import Talk
 from .terminal import Terminal
@@ -20,7 +22,7 @@ from .terminal import Terminal
 ENDED = re.compile(r"^[✓✗⊘] (.*?) \((\w{8})\) ", re.MULTILINE)
 
 
-def until(file: Path) -> str:
+def until_there(file: Path) -> str:
     """A command that waits for a file in the folder of the chat: the test says when it ends."""
     return f"until [ -e {file.name} ]; do sleep 0.02; done"
 
@@ -39,7 +41,7 @@ def id_of(terminal: Terminal) -> str:
 def test_it_answers_at_once_and_wakes_by_itself(talk: Talk, tmp_path: Path):
     """Handing off is an answer; the ending comes when nobody says anything."""
     terminal = talk().ready()
-    terminal.say(f"run {until(tmp_path / 'go')}; echo over there")
+    terminal.say(f"run {until_there(tmp_path / 'go')}; echo over there")
     terminal.sees("Launched async task: ", "I tell you when it has ended; go on.")
     terminal.say("status")
     terminal.sees("Still running: ")
@@ -52,7 +54,7 @@ def test_it_answers_at_once_and_wakes_by_itself(talk: Talk, tmp_path: Path):
 def test_endings_are_shown_once_each_in_order(talk: Talk, tmp_path: Path):
     terminal = talk().ready()
     for name in ("one", "two", "three"):
-        terminal.say(f"run {until(tmp_path / name)}; echo {name}")
+        terminal.say(f"run {until_there(tmp_path / name)}; echo {name}")
         terminal.until(
             lambda name=name: terminal.text.count("go on.") == ["one", "two", "three"].index(name) + 1
         )
@@ -66,9 +68,9 @@ def test_endings_are_shown_once_each_in_order(talk: Talk, tmp_path: Path):
 @pytest.mark.behaviour("N6")
 def test_a_busy_agent_is_told_between_turns(talk: Talk, tmp_path: Path):
     terminal = talk().ready()
-    terminal.say(f"run {until(tmp_path / 'first')}; echo from behind")
+    terminal.say(f"run {until_there(tmp_path / 'first')}; echo from behind")
     terminal.sees("go on.")
-    terminal.say(f"do {until(tmp_path / 'second')}; echo in front")
+    terminal.say(f"do {until_there(tmp_path / 'second')}; echo in front")
     terminal.sees("Ctrl+B background")
     (tmp_path / "first").touch()
     terminal.sees("0 running · 1 ended")
@@ -109,7 +111,7 @@ def test_a_failed_command_shows_its_own_last_lines(talk: Talk):
 def test_ctrl_b_sends_the_call_to_the_background(talk: Talk, tmp_path: Path):
     """The same run goes on: nothing is executed twice."""
     terminal = talk().ready()
-    terminal.say(f"do echo x >> ran; {until(tmp_path / 'go')}; echo later")
+    terminal.say(f"do echo x >> ran; {until_there(tmp_path / 'go')}; echo later")
     terminal.sees("Ctrl+B background")
     terminal.press("ctrl-b")
     terminal.sees("Launched async task: ", "It goes on as ", "1 running")
@@ -124,11 +126,12 @@ def test_ctrl_b_moves_the_cursor_where_nothing_is_waited_for(talk: Talk):
     terminal.until(lambda: terminal.text.rstrip().split("\n")[-1].strip() and "> statu?" in terminal.text)
 
 
+@pytest.mark.processes
 def test_ctrl_c_interrupts_the_agent_and_the_work_lives_on(
     talk: Talk, tmp_path: Path, person: Person, thread: str
 ):
     terminal = talk().ready()
-    terminal.say(f"do {until(tmp_path / 'go')}; echo survived")
+    terminal.say(f"do {until_there(tmp_path / 'go')}; echo survived")
     terminal.sees("Ctrl+B background")
     terminal.press("ctrl-c")
     terminal.sees("Launched async task: ", "Interrupted.", "1 running")
@@ -158,7 +161,7 @@ def test_ctrl_c_on_an_idle_agent_clears_the_line(talk: Talk):
 @pytest.mark.parametrize("way", ["\x04", "/quit\r"])
 def test_leaving_says_what_still_runs(talk: Talk, tmp_path: Path, way: str, person: Person, thread: str):
     terminal = talk().ready()
-    terminal.say(f"run {until(tmp_path / 'go')}")
+    terminal.say(f"run {until_there(tmp_path / 'go')}")
     terminal.sees("1 running")
     terminal.type(way)
     assert terminal.end() == 0
@@ -171,7 +174,7 @@ def test_leaving_says_what_still_runs(talk: Talk, tmp_path: Path, way: str, pers
 
 def test_leaving_in_the_middle_of_a_call_leaves_it_running(talk: Talk, tmp_path: Path):
     terminal = talk().ready()
-    terminal.say(f"do {until(tmp_path / 'go')}; echo alone")
+    terminal.say(f"do {until_there(tmp_path / 'go')}; echo alone")
     terminal.sees("Ctrl+B background")
     terminal.press("ctrl-d")
     assert terminal.end() == 0
@@ -189,6 +192,7 @@ def test_leaving_with_nothing_running_is_quiet(talk: Talk):
     assert terminal.modes_are_back()
 
 
+@pytest.mark.processes
 @pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("where", ["daemon", "embedded"])
 def test_what_ended_meanwhile_is_told_once_when_one_is_back(
@@ -199,7 +203,7 @@ def test_what_ended_meanwhile_is_told_once_when_one_is_back(
     terminal = talk(*options).ready()
     terminal.say("run echo before")
     terminal.sees("  └ before", "has completed.")
-    terminal.say(f"run {until(tmp_path / 'go')}; echo meanwhile")
+    terminal.say(f"run {until_there(tmp_path / 'go')}; echo meanwhile")
     terminal.until(lambda: terminal.text.count("go on.") == 2)
     terminal.press("ctrl-d")
     assert terminal.end() == 0
@@ -212,9 +216,9 @@ def test_what_ended_meanwhile_is_told_once_when_one_is_back(
     assert "  └ before" not in now
     assert now.count("  └ meanwhile") == 1
     again.sees("e… has completed.")
-    again.until(lambda: again.rows[-1].startswith(" 0 running"), "an idle agent")
+    again.until(lambda: again.rows[-1].startswith(" 0 running"), "the agent is idle")
     again.press("up")
-    again.until(lambda: f"> run {until(tmp_path / 'go')}"[:60] in now_of(again))
+    again.until(lambda: f"> run {until_there(tmp_path / 'go')}"[:60] in now_of(again))
     again.press("ctrl-c")
     again.press("ctrl-d")
     assert again.end() == 0
@@ -254,6 +258,7 @@ main()
 """
 
 
+@pytest.mark.core("the one chat that is killed")
 @pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("program", [KILLED_BEFORE_ITS_ACK, KILLED_AFTER_ITS_ACK], ids=["before", "after"])
 def test_killed_around_the_ack_it_is_told_once(
@@ -286,19 +291,20 @@ def told_in_ledger(person: Person, thread: str) -> int:
 
 def test_killed_in_the_middle_of_a_turn_it_does_not_do_it_again(talk: Talk, tmp_path: Path):
     terminal = talk().ready()
-    terminal.say("do echo x >> ran; sleep 60")
-    eventually(lambda: (tmp_path / "ran").exists())
+    terminal.say("do echo x >> ran; sleep 3600")
+    until((tmp_path / "ran").exists, "the command runs")
     terminal.kill()
     again = talk().ready()
     again.sees("I was stopped before I answered")
     assert (tmp_path / "ran").read_text() == "x\n"
 
 
+@pytest.mark.processes
 @pytest.mark.behaviour("P3")
 def test_what_was_typed_to_a_busy_agent_is_not_lost_by_a_kill(talk: Talk, tmp_path: Path):
     """It was never taken up: so it is said when one is back, once."""
     terminal = talk().ready()
-    terminal.say(f"do {until(tmp_path / 'go')}")
+    terminal.say(f"do {until_there(tmp_path / 'go')}")
     terminal.sees("Ctrl+B background")
     terminal.say("run echo first of two")
     terminal.say("run echo second of two")
@@ -324,7 +330,7 @@ def test_what_was_typed_to_a_busy_agent_is_not_lost_by_a_kill(talk: Talk, tmp_pa
 @pytest.mark.behaviour("P3")
 def test_a_second_terminal_does_not_say_what_the_first_is_about_to(talk: Talk, tmp_path: Path):
     first = talk().ready()
-    first.say(f"do {until(tmp_path / 'go')}")
+    first.say(f"do {until_there(tmp_path / 'go')}")
     first.sees("Ctrl+B background")
     first.say("do echo x >> ran")
     first.type("/tasks\r")  # answered after the line before it is kept
@@ -345,10 +351,10 @@ def test_a_second_terminal_does_not_say_what_the_first_is_about_to(talk: Talk, t
 def test_a_terminal_that_goes_away(talk: Talk, tmp_path: Path, person: Person):
     """The chat ends cleanly; the work goes on, and is told in the next terminal."""
     terminal = talk().ready()
-    terminal.say(f"run {until(tmp_path / 'go')}; echo after the window was closed")
+    terminal.say(f"run {until_there(tmp_path / 'go')}; echo after the window was closed")
     terminal.sees("go on.")
     terminal.hang_up()
-    assert terminal.process.wait(30) == 128 + signal.SIGHUP
+    assert terminal.process.wait(LIMIT) == 128 + signal.SIGHUP
     (tmp_path / "go").touch()
     again = talk().ready()
     again.sees("  └ after the window was closed")
@@ -400,14 +406,14 @@ def test_killed_politely_between_two_prompts(talk: Talk):
     again.sees("> do echo still to be kept")
 
 
-# A line is kept as soon as there is a file in the folder of the chat.
+# A line is kept as soon as somebody opens the other end of a FIFO in the folder of the chat.
 KEPT_LATE = """
-import asyncio, os
+import asyncio
 from meantime.surfaces.chat.chat_transcript import ChatTranscript
 typed = ChatTranscript.typed
 async def typing(self, text):
-    while text == "wait" and not os.path.exists("keep"):
-        await asyncio.sleep(0.01)
+    if text == "wait":
+        await asyncio.to_thread(lambda: open("keep").close())
     await typed(self, text)
 ChatTranscript.typed = typing
 from meantime.app.main import main
@@ -416,25 +422,27 @@ main()
 
 
 def test_ctrl_c_between_two_prompts_interrupts_with_the_next(talk: Talk, tmp_path: Path):
+    os.mkfifo(tmp_path / "keep")
     terminal = talk(program=[sys.executable, "-c", KEPT_LATE]).ready()
-    terminal.say(f"do {until(tmp_path / 'go')}")
+    terminal.say(f"do {until_there(tmp_path / 'go')}")
     terminal.sees("Ctrl+B background")
     terminal.say("wait")
-    terminal.until(lambda: "Ctrl+B background" not in terminal.text, "the end of the prompt")
+    terminal.until(lambda: "Ctrl+B background" not in terminal.text, "the prompt ends")
     terminal.press("ctrl-c")
-    (tmp_path / "keep").touch()
+    (tmp_path / "keep").write_text("")
     terminal.sees("Interrupted.")
     (tmp_path / "go").touch()
 
 
+@pytest.mark.processes
 def test_the_daemon_is_started_again_under_it(talk: Talk, person: Person, tmp_path: Path):
     """The work goes on, the chat finds the next daemon, and the ending is told once."""
     terminal = talk().ready()
-    terminal.say(f"run {until(tmp_path / 'go')}; echo over the restart")
+    terminal.say(f"run {until_there(tmp_path / 'go')}; echo over the restart")
     terminal.sees("go on.", "1 running")
     assert person("down", "--keep").code == 0
     (tmp_path / "go").touch()
-    assert person("up").code == 0
+    person.up()
     terminal.sees("  └ over the restart", "0 running · 1 ended")
     terminal.say("run echo and on")
     terminal.sees("  └ and on")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
-DEADLINE = 20.0
+from tests.waiting import until
 
 
 def running(folder: Path) -> list[str]:
@@ -27,8 +26,5 @@ def running(folder: Path) -> list[str]:
 
 def nothing(folder: Path) -> None:
     """No process, no file. A supervisor may need a moment to notice that its command is gone."""
-    deadline = time.monotonic() + DEADLINE
-    while running(folder):
-        assert time.monotonic() < deadline, running(folder)
-        time.sleep(0.02)
+    until(lambda: not running(folder), "nothing runs any more", there=lambda: running(folder))
     assert list(folder.iterdir()) == []

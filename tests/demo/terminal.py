@@ -15,8 +15,6 @@ DEMO = [sys.executable, "-m", "meantime.app.demo"]
 
 
 class Session(Terminal):
-    patience = 60.0  # its six pieces of work are real
-
     def __init__(
         self, folder: Path, *options: str, program: list[str] = DEMO, columns: int = 100, **environ: str
     ) -> None:

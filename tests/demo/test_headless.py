@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT
 
 from . import left
 
@@ -32,9 +33,10 @@ def demo(folder: Path, *options: str, **environ: str) -> subprocess.CompletedPro
     command = [sys.executable, "-m", "meantime.app.demo", *options]
     env = {**os.environ, "TMPDIR": str(folder), **environ}
     env.pop("COLUMNS", None)
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=2 * LIMIT, check=False)
 
 
+@pytest.mark.core("the one demo without a terminal")
 def test_json_is_one_object_that_is_true(tmp_path: Path):
     """The smoke test of the README."""
     done = demo(tmp_path, "--headless", "--json", "--keep", "--slow", "2", OPENAI_API_KEY="sk-not-used")
@@ -47,6 +49,7 @@ def test_json_is_one_object_that_is_true(tmp_path: Path):
     left.nothing(tmp_path)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("options", [["--json"], ["--headless"]])
 def test_where_nobody_types_the_prompt_is_not_loaded(options: list[str], tmp_path: Path):
     code = (
@@ -55,7 +58,7 @@ def test_where_nobody_types_the_prompt_is_not_loaded(options: list[str], tmp_pat
     )
     command = [sys.executable, "-c", code, "demo", "--slow", "1", *options]
     env = {**os.environ, "TMPDIR": str(tmp_path)}
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=2 * LIMIT, check=False)
     assert (done.returncode, done.stderr) == (0, "False")
 
 
@@ -144,6 +147,7 @@ def test_what_it_does_not_know(option: list[str], tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.processes
 def test_a_reader_that_leaves(tmp_path: Path):
     """`meantime demo | head -1`: everything is stopped, nobody sees a traceback."""
     command = f"{sys.executable} -m meantime.app.demo; echo $? >&2"
@@ -157,5 +161,5 @@ def test_a_reader_that_leaves(tmp_path: Path):
     process.stdout.close()
     assert process.stderr.read() == "141\n"
     process.stderr.close()
-    process.wait(60)
+    process.wait(LIMIT)
     left.nothing(tmp_path)

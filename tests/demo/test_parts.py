@@ -7,6 +7,7 @@ import io
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Call, Meantime, Message, Shell
 from meantime.app.demo.delivery_check import DeliveryCheck, compare, tally
@@ -41,15 +42,15 @@ async def test_the_count_believes_the_journal_and_not_the_agent(tmp_path: Path):
     async with Meantime.open(tmp_path / "work.db") as mt:
         thread = mt.thread("demo")
         agent = ScriptedAgent(thread, Answers(mt), DemoScreen(io.StringIO()))
-        await agent.hand_off([DemoPiece("one", Call(int)), DemoPiece("two", Call(str))], timeout=60)
-        await asyncio.wait_for(agent.listen(), 30)
+        await agent.hand_off([DemoPiece("one", Call(int)), DemoPiece("two", Call(str))], timeout=600)
+        await asyncio.wait_for(agent.listen(), LIMIT)
         assert await tally(mt, "demo", agent.heard) == DeliveryCheck(2, 2, 0, 0, True)
 
         twice = [*agent.heard, agent.heard[0]]
         assert (await tally(mt, "demo", twice)).doubled == 1
         assert not (await tally(mt, "demo", agent.heard[::-1])).in_order
 
-        await (await thread.start(Call(int), description="told to somebody else")).wait(30)
+        await (await thread.start(Call(int), description="told to somebody else")).wait(LIMIT)
         async with thread.turn() as turn:
             await turn.ack()
         count = await tally(mt, "demo", agent.heard)
@@ -67,10 +68,8 @@ async def test_the_lines_to_plug_in_run(tmp_path: Path, monkeypatch: pytest.Monk
     exec(code, names)
     conversation: list[Message] = []
     looping = asyncio.ensure_future(names["loop"](conversation))  # type: ignore[operator]
-    async with asyncio.timeout(30):
-        while not conversation:
-            await asyncio.sleep(0.01)
-            assert not looping.done(), looping.result()
+    await until_async(lambda: conversation or looping.done(), "the conversation holds what came")
+    assert not looping.done(), looping.result()
     looping.cancel()
     await asyncio.wait([looping])
     assert "\n12 passed\n" in conversation[0].text

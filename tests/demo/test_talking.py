@@ -12,11 +12,14 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until
 
 from . import left
 from .terminal import DEMO, Session
 
-LONG = ("--slow", "120")  # longer than any deadline here: it is the person who ends it
+pytestmark = pytest.mark.processes
+
+LONG = ("--slow", "3600")  # longer than any deadline here: it is the person who ends it
 
 
 def id_of(session: Session, title: str) -> str:
@@ -77,6 +80,7 @@ def test_leaving_early_tells_every_ending(end: str, tmp_path: Path):
     left.nothing(tmp_path)
 
 
+@pytest.mark.core("the one demo in a terminal")
 @pytest.mark.parametrize("impatient", [False, True])
 def test_an_interrupt_ends_the_demo_and_leaves_nothing(impatient: bool, tmp_path: Path):
     """Also by somebody who presses Ctrl+C again and again while it stops what runs."""
@@ -86,9 +90,13 @@ def test_an_interrupt_ends_the_demo_and_leaves_nothing(impatient: bool, tmp_path
         session.type("half a line")
         session.sees("half a line")
         session.type("\x03")
-        while impatient and session.process.poll() is None:
-            session.type("\x03")
-            session.read(0.01)
+
+        def has_ended() -> bool:
+            session.type("\x03" if impatient else "")
+            session.read()
+            return session.process.poll() is not None
+
+        until(has_ended, "it ends", there=lambda: session.text)
         assert session.end() == 130
         assert "Stopped." in session.text  # a terminal shows ^C beside it
         assert session.mode_now() == session.mode
@@ -110,7 +118,7 @@ def test_the_url_of_the_banner_works(tmp_path: Path):
         session.sees("[1]")
         url = re.search(r"http://\S+/v1/tasks", session.text)
         assert url is not None
-        with urllib.request.urlopen(url[0], timeout=30) as answer:
+        with urllib.request.urlopen(url[0], timeout=LIMIT) as answer:
             page = json.load(answer)
         assert {task["description"] for task in page["tasks"]} >= {"count down", "hash the library"}
         session.type("quit\r")
