@@ -72,6 +72,7 @@ class Chat:
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
         try:
             await self._recall()
+            await self.view.look()  # the first toolbar has the counts
             await self._side_by_side(self._listen(), self.view.watch(), self._read_and_leave())
         finally:
             await self._following.close()
