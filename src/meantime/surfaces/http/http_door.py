@@ -131,8 +131,6 @@ class HttpDoor:
         self._serving = await serving.begin(
             self._tasks, self._owner, settings, self._clock, self._tokens, listening, self._wraps
         )
-        if folder is not None and self._found is not None:
-            discovery.write(folder, self._found)
 
     def _bind(self) -> list[Socket]:
         """Binds both or none: a socket that was bound when the other cannot be is closed again."""
@@ -144,6 +142,8 @@ class HttpDoor:
             if self._settings.socket is not None:
                 self._unix = bind_unix(self._settings.socket)
                 found.append(self._unix.listening)
+            if self._settings.folder is not None and self._found is not None:
+                discovery.write(self._settings.folder, self._found)  # whoever was answered may look for it
         except BaseException:
             for one in found:
                 one.close()
