@@ -7,6 +7,8 @@ import json
 import sys
 from typing import Any
 
+from tests.waiting import until_async
+
 from meantime import Call, Duplicate, LedgerBusy, Meantime
 
 
@@ -42,16 +44,22 @@ VERBS = {"ids": ids, "claim": claim, "tell": tell}
 
 
 async def main(verb: str, ledger: str, argument: str) -> Any:
-    busy = False
-    while True:
+    said: list[str] = []
+
+    async def opened() -> Meantime | None:
         try:
-            async with Meantime.open(ledger) as mt:
-                return await VERBS[verb](mt, argument)
+            return await Meantime.open(ledger)
         except LedgerBusy:
-            if not busy:
+            if not said:
                 print("busy", flush=True)  # noqa: T201  so that the owner knows that we stand at the door
-            busy = True
-            await asyncio.sleep(0.005)  # the owner is at work: ask again, as its hint says
+            said.append("busy")
+            return None
+
+    mt = await until_async(opened, "the ledger is free")
+    try:
+        return await VERBS[verb](mt, argument)
+    finally:
+        await mt.close()
 
 
 if __name__ == "__main__":

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from typing import Any
 
-from meantime import Meantime, Message, Said, Turn
+from tests.waiting import LIMIT
 
-PATIENCE = 20.0  # real seconds, only ever spent by a test that fails
+from meantime import Meantime, Message, Said, Turn
 
 
 class Speaker:
@@ -34,7 +32,7 @@ class Speaker:
     async def done(self, description: str = "find the tests", agent: str = "explore", **more: Any) -> str:
         """One that has ended."""
         id = await self.launch(description, agent, **more)
-        await self.thread.wait(id, timeout=PATIENCE)
+        await self.thread.wait(id, timeout=LIMIT)
         return id
 
     async def told(self) -> list[Message]:
@@ -43,9 +41,3 @@ class Speaker:
             messages = turn.render(self.dialect)
             await turn.ack()
         return messages
-
-
-async def until(condition: Callable[[], Any]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110  a runner's inside has no event to wait for
-            await asyncio.sleep(0)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from speaking import PATIENCE, Speaker, until
+from speaking import Speaker
+from tests.waiting import LIMIT, until_async
 
 from meantime import Meantime
 from meantime.kernel.model import Failed
@@ -86,7 +87,7 @@ async def test_the_list_shows_which_tasks_are_forks(agent: Speaker) -> None:
     """After the id, also where it was resumed; others have none."""
     plain, id = await agent.done(), await agent.done(fork=True)
     await agent.call("task", resume=id, prompt="More.")
-    await agent.thread.wait(id, timeout=PATIENCE)
+    await agent.thread.wait(id, timeout=LIMIT)
     listed = (await agent.call("list")).text
     assert f"- {id} (resumed) (forked) [completed]" in listed
     assert f"- {plain} [completed]" in listed
@@ -158,7 +159,7 @@ async def test_the_completion_of_a_resume_is_told_in_the_seeds_words(agent: Spea
     id = await agent.done()
     await agent.told()
     await agent.call("task", resume=id, prompt="More.")
-    await agent.thread.wait(id, timeout=PATIENCE)
+    await agent.thread.wait(id, timeout=LIMIT)
     (told,) = await agent.told()
     assert told.visible == "✓ **Resume #1 completed in 0s.**\nTask Progress: 1/1"
     assert told.parts[1].hidden
@@ -174,7 +175,7 @@ async def test_the_failure_of_a_resume_is_told_in_the_seeds_words(
     await agent.told()
     agents.fail_requests(400)
     await agent.call("task", resume=id, prompt="More.")
-    await agent.thread.wait(id, timeout=PATIENCE)
+    await agent.thread.wait(id, timeout=LIMIT)
     (told,) = await agent.told()
     assert told.visible == "✗ **Resume #1 failed in 0s.**\nTask Progress: 1/1"
     assert "Error: The model answered HTTP 400." in told.parts[1].text
@@ -205,7 +206,7 @@ async def test_the_hidden_hint_says_that_all_tasks_are_done(
     await agent.done()
     await agent.told()
     agents.release()
-    await agent.thread.wait(slow, timeout=PATIENCE)
+    await agent.thread.wait(slow, timeout=LIMIT)
     (told,) = await agent.told()
     assert told.visible.endswith("Task Progress: 2/2")
     done = "All 2 tasks finished.\nUse asyncagents_output tools to see agent responses."
@@ -222,9 +223,9 @@ async def test_what_is_resumed_counts_as_running(agent: Speaker, agents: FakeSes
     await agent.told()
     agents.hold("explore")
     await agent.call("task", resume=first, prompt="More.")
-    await until(lambda: first in agents.at_gate)
+    await until_async(lambda: first in agents.at_gate, "the first agent is at the gate")
     agents.release("slow")
-    await agent.thread.wait(slow, timeout=PATIENCE)
+    await agent.thread.wait(slow, timeout=LIMIT)
     (told,) = await agent.told()
     assert told.visible.endswith("Task Progress: 1/2")
     assert RUNNING[0] in told.parts[1].text

@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from speaking import PATIENCE, Speaker
+from speaking import Speaker
+from tests.waiting import LIMIT
 
 from meantime import Meantime
 from meantime.kernel.lines import Kind, Line
@@ -51,7 +52,7 @@ async def test_a_fork_is_launched_with_the_parents_context(tmp_path: Path) -> No
         said = await agent.call("task", description="go on", prompt="Fix it.", agent="explore", fork=True)
         assert (said.data["status"], said.data["isForked"]) == ("running", True)
         id = said.data["task_id"]
-        await agent.thread.wait(id, timeout=PATIENCE)
+        await agent.thread.wait(id, timeout=LIMIT)
         session = (await agent.thread.get(id)).session
         assert session not in (None, "s-parent")
         assert sessions.sessions[session][: len(SAID)] == SAID
@@ -92,7 +93,7 @@ async def test_a_fork_is_given_our_own_transcript(tmp_path: Path) -> None:
         transcript.add(None, "It is the linker.")
         await transcript.save()
         assert (await agent.call("task", **given)).code == ""
-        await agent.thread.wait(timeout=PATIENCE)
+        await agent.thread.wait(timeout=LIMIT)
         assert "It is the linker." in sessions.prompts[0].text
 
 

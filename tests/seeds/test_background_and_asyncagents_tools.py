@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from speaking import PATIENCE, Speaker, until
+from speaking import Speaker
+from tests.waiting import LIMIT, until_async
 
 from meantime import Meantime
 from meantime.kernel.model import Failed
@@ -76,7 +77,7 @@ async def test_an_error_of_a_task_is_tracked(agent: Speaker) -> None:
 async def test_a_running_task_is_cancelled(agent: Speaker, agents: FakeSessionRunner) -> None:
     agents.hold()
     id = await agent.launch()
-    await until(lambda: agents.at_gate)
+    await until_async(lambda: agents.at_gate, "an agent is at the gate")
     said = await agent.call("cancel", task_id=id)
     assert said.text.startswith(f"Task {id} cancelled after ")
     assert agents.at_gate == [], "its work was stopped before the answer came"
@@ -104,10 +105,10 @@ async def test_a_resumed_task_says_so_while_it_runs(agent: Speaker, agents: Fake
     said = await agent.call("task", resume=id, prompt="And the docs?")
     assert "Status: resumed" in said.text
     assert said.data["status"] == "resumed"
-    await until(lambda: agents.at_gate)
+    await until_async(lambda: agents.at_gate, "an agent is at the gate")
     assert (await agent.call("output", task_id=id)).data["status"] == "resumed"
     agents.release()
-    await agent.thread.wait(id, timeout=PATIENCE)
+    await agent.thread.wait(id, timeout=LIMIT)
     assert (await agent.call("output", task_id=id)).data["status"] == "completed"
 
 
@@ -129,7 +130,7 @@ async def test_the_result_of_a_completed_task_is_retrieved(agent: Speaker) -> No
 async def test_the_status_of_a_running_task_is_seen(agent: Speaker, agents: FakeSessionRunner) -> None:
     agents.hold()
     id = await agent.launch(agent="busy")
-    await until(lambda: agents.at_gate)
+    await until_async(lambda: agents.at_gate, "an agent is at the gate")
     said = await agent.call("output", task_id=id)
     assert "Status: running" in said.text
     assert "Tool calls: 3" in said.text
@@ -162,7 +163,7 @@ async def test_an_ended_task_stays_listed_until_its_parent_ends(
     other = Speaker(mt, agent.dialect, "conv-2")
     mine, theirs = await agent.launch(), await other.launch()
     await agent.thread.close()
-    (ended,) = await agent.thread.wait(mine, timeout=PATIENCE)
+    (ended,) = await agent.thread.wait(mine, timeout=LIMIT)
     assert ended.status == "cancelled"
     assert (await agent.call("list")).text == "No background tasks found"
     assert (await other.call("output", task_id=theirs)).data["status"] == "running"
@@ -174,7 +175,7 @@ async def test_an_ended_task_stays_listed_until_its_parent_ends(
 async def test_the_progress_of_a_task_is_seen(agent: Speaker, agents: FakeSessionRunner) -> None:
     agents.hold()
     id = await agent.launch(agent="busy")
-    await until(lambda: agents.at_gate)
+    await until_async(lambda: agents.at_gate, "an agent is at the gate")
     said = await agent.call("output", task_id=id)
     progress = said.data["progress"]
     assert progress["toolCalls"] == 3
@@ -212,7 +213,7 @@ async def test_a_completed_task_is_resumed_with_a_follow_up_prompt(
     assert said.text.startswith("Resume #1 started in the background.")
     assert f"Task ID: {id} (resumed)" in said.text
     agents.release()
-    await agent.thread.wait(id, timeout=PATIENCE)
+    await agent.thread.wait(id, timeout=LIMIT)
     (session,) = agents.sessions.values()
     assert session.history == [
         ("user", "Find them."),
@@ -271,7 +272,7 @@ async def test_a_new_task_has_no_resumes(agent: Speaker) -> None:
 async def test_a_resumed_task_is_marked_in_the_list(agent: Speaker) -> None:
     id = await agent.done()
     await agent.call("task", resume=id, prompt="More.")
-    await agent.thread.wait(id, timeout=PATIENCE)
+    await agent.thread.wait(id, timeout=LIMIT)
     assert f"- {id} (resumed) [completed] explore:" in (await agent.call("list")).text
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from speaking import PATIENCE, Speaker, until
+from speaking import Speaker
+from tests.waiting import LIMIT, until_async
 
 from meantime import Meantime
 from meantime.testing import FakeSessionRunner, Session
@@ -43,7 +44,7 @@ async def test_a_resumed_run_is_told_when_it_completes(agent: Speaker) -> None:
     id = await agent.done(agent="talker")
     assert len(await agent.told()) == 1
     await agent.call("task", resume=id, prompt="And the docs?")
-    await agent.thread.wait(id, timeout=PATIENCE)
+    await agent.thread.wait(id, timeout=LIMIT)
     (told,) = await agent.told()
     assert told.role == "user"
     assert told.text.startswith(f'Resume #1 of background task {id} "find the tests" ended after ')
@@ -86,7 +87,7 @@ async def test_a_second_resume_at_the_same_time_is_refused(agent: Speaker, agent
     id = await agent.done()
     agents.hold()
     await agent.call("task", resume=id, prompt="And the docs?")
-    await until(lambda: agents.at_gate)
+    await until_async(lambda: agents.at_gate, "an agent is at the gate")
     said = await agent.call("task", resume=id, prompt="And the tests?")
     assert said.code == "being_resumed"
     assert said.text.startswith(f"Task {id} is currently being resumed.")

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import until_async
 
+from gates import Gate
 from meantime import InlineLimits, Meantime, Said, Settings, Shell, StdioServer
 from meantime.app.ledger_owner import LedgerOwner
 from meantime.dialects.jaato import AUTO_APPROVED, BackgroundConfig, Jaato
@@ -22,7 +24,7 @@ from meantime.toolset.toolset import Toolset
 
 pytestmark = pytest.mark.anyio
 PEER = Path(__file__).parents[1] / "integrations" / "mcp" / "peers" / "scripted.py"
-SETTINGS = Settings(stop_grace=0.2, stop_deadline=8.0, inline=InlineLimits(200, 10))
+SETTINGS = Settings(stop_grace=0.2, inline=InlineLimits(200, 10))
 TASK_ID = {"type": "STRING", "description": "Task ID returned from startBackgroundTask"}
 # The declarations of the seed, as a Gemini client sends them.
 DECLARATIONS = [
@@ -165,8 +167,8 @@ class Agent:
 
 
 @pytest.fixture
-async def mt():
-    async with Meantime.open(":memory:", settings=SETTINGS) as opened:
+async def mt(clock: FakeClock):
+    async with Meantime.open(":memory:", clock=clock, settings=SETTINGS) as opened:
         yield opened
 
 
@@ -199,7 +201,7 @@ async def test_the_instructions_are_to_the_letter(mt: Meantime, agent: Agent):
 @pytest.mark.behaviour("F2")
 @pytest.mark.scenario("003", "tool startBackgroundTask")
 async def test_start_answers_with_a_handle(agent: Agent):
-    answer = await agent.run("sleep 60; : make", timeout_seconds=90)
+    answer = await agent.run("sleep 600; : make", timeout_seconds=90)
     id = answer["task_id"]
     assert answer == {
         "success": True,
@@ -265,13 +267,14 @@ async def test_start_starts_a_servers_tool_by_the_servers_name(tmp_path: Path):
 
 @pytest.mark.behaviour("R1")
 @pytest.mark.scenario("003", "tool getBackgroundTaskStatus")
-async def test_a_status_has_the_seeds_words(agent: Agent):
-    id = (await agent.run("sleep 60", timeout_seconds=0.05))["task_id"]
+async def test_a_status_has_the_seeds_words(agent: Agent, clock: FakeClock):
+    id = (await agent.run("sleep 600", timeout_seconds=5))["task_id"]
     assert await agent.call("getBackgroundTaskStatus", task_id=id) == {
         "task_id": id,
         "plugin_name": "cli",
         "status": "running",
     }
+    await clock.advance(5)
     await agent.thread.wait(id)
     assert (await agent.call("getBackgroundTaskStatus", task_id=id))["status"] == "timeout"
     said = await agent.said("getBackgroundTaskStatus", task_id="abc-123")
@@ -313,7 +316,7 @@ async def test_a_result_has_result_error_and_duration(agent: Agent):
 @pytest.mark.behaviour("I2", "R6")
 @pytest.mark.scenario("003", "tool getBackgroundTaskResult")
 async def test_a_result_does_not_block_unless_it_is_asked_to(agent: Agent):
-    id = (await agent.run("sleep 60"))["task_id"]
+    id = (await agent.run("sleep 600"))["task_id"]
     assert await agent.call("getBackgroundTaskResult", task_id=id) == {
         "task_id": id,
         "plugin_name": "cli",
@@ -356,7 +359,7 @@ async def test_a_long_result_names_its_file(agent: Agent):
 @pytest.mark.behaviour("L6", "R3")
 @pytest.mark.scenario("003", "tool cancelBackgroundTask")
 async def test_a_cancel_waits_for_the_ending(agent: Agent):
-    id = (await agent.run("sleep 60"))["task_id"]
+    id = (await agent.run("sleep 600"))["task_id"]
     assert await agent.call("cancelBackgroundTask", task_id=id) == {"task_id": id, "cancelled": True}
     answer = await agent.call("getBackgroundTaskResult", task_id=id)
     assert (answer["status"], answer["error"]) == ("cancelled", "The task was cancelled by agent.")
@@ -371,7 +374,7 @@ async def test_a_cancel_waits_for_the_ending(agent: Agent):
 async def test_the_list_shows_what_is_active_by_plugin(mt: Meantime, agent: Agent):
     gate = asyncio.Event()
     agent = Agent(mt, tools={"wait": gate.wait})
-    first = (await agent.run("sleep 60; : pip install"))["task_id"]
+    first = (await agent.run("sleep 600; : pip install"))["task_id"]
     second = (await agent.start("tools", "wait", {}))["task_id"]
     await agent.thread.wait((await agent.run("true"))["task_id"])
     elsewhere = Agent(mt, "conv-2")
@@ -394,7 +397,7 @@ async def test_the_list_shows_what_is_active_by_plugin(mt: Meantime, agent: Agen
 @pytest.mark.behaviour("I8")
 @pytest.mark.scenario("003", "tool listBackgroundTasks")
 async def test_the_list_shows_what_was_started_otherwise(agent: Agent):
-    id = (await agent.thread.start(Shell("sleep 60"))).id
+    id = (await agent.thread.start(Shell("sleep 600"))).id
     (task,) = (await agent.call("listBackgroundTasks", plugin_name="cli"))["tasks"]
     assert (task["task_id"], task["tool_name"]) == (id, "runCommand")
 
@@ -483,12 +486,14 @@ async def test_three_suites_run_at_the_same_time(agent: Agent, tmp_path: Path):
 
 @pytest.mark.behaviour("F5")
 @pytest.mark.scenario("003", "pattern 4")
-async def test_a_slow_call_answers_auto_backgrounded(mt: Meantime, tmp_path: Path):
+async def test_a_slow_call_answers_auto_backgrounded(mt: Meantime, clock: FakeClock, tmp_path: Path):
     """The same run goes on: it is started once."""
     agent = Agent(mt, dialect=Jaato(BackgroundConfig(background_threshold_seconds=0.2)))
-    gate = tmp_path / "gate"
-    command = f"echo ran >> {tmp_path}/runs; while [ ! -e {gate} ]; do sleep 0.01; done; echo fine"
-    answer = await agent.call("runCommand", command=command)
+    gate = Gate(tmp_path / "gate")
+    command = f"echo ran >> {tmp_path}/runs; {gate.wait}; echo fine"
+    calling = asyncio.ensure_future(agent.call("runCommand", command=command))
+    await clock.advance_to_alarm(0.2)
+    answer = await calling
     id = answer["task_id"]
     assert answer == {
         "auto_backgrounded": True,
@@ -498,7 +503,7 @@ async def test_a_slow_call_answers_auto_backgrounded(mt: Meantime, tmp_path: Pat
         f"Use task_id '{id}' to check status.",
     }
     assert (await agent.call("getBackgroundTaskStatus", task_id=id))["status"] == "running"
-    gate.touch()
+    await asyncio.to_thread(gate.open)
     assert (await agent.result(id))["result"] == {"returncode": 0, "output": "fine\n"}
     assert (tmp_path / "runs").read_text() == "ran\n"
 
@@ -517,8 +522,14 @@ async def test_an_exit_code_of_a_call_that_is_waited_for_is_its_answer(agent: Ag
     assert (said.code, said.data) == ("task_failed", {"returncode": 3, "output": "no\n"})
 
 
-async def test_what_a_call_has_said_before_its_timeout_is_in_its_answer(agent: Agent):
-    said = await agent.said("runCommand", command="echo half; sleep 60", timeout_seconds=0.5)
+async def test_what_a_call_has_said_before_its_timeout_is_in_its_answer(
+    agent: Agent, clock: FakeClock, tmp_path: Path
+):
+    command = f"echo half; touch {tmp_path}/said; sleep 600"
+    calling = asyncio.ensure_future(agent.said("runCommand", command=command, timeout_seconds=0.5))
+    await until_async((tmp_path / "said").exists, "the command has said it")
+    await clock.advance_to_alarm(0.5)
+    said = await calling
     assert said.code == "task_timed_out"
     assert said.data == {"error": "The task did not end within 0.5 s.", "output": "half\n"}
 
@@ -532,7 +543,7 @@ async def test_max_concurrent_tasks_holds_over_all_plugins_side_by_side(mt: Mean
     gate = asyncio.Event()
     config = BackgroundConfig(max_concurrent_tasks=3, background_threshold_seconds=0.2)
     agent = Agent(mt, dialect=Jaato(config), tools={"wait": gate.wait})
-    every = [agent.run("sleep 60") for _ in range(4)] + [agent.start("tools", "wait", {}) for _ in range(4)]
+    every = [agent.run("sleep 600") for _ in range(4)] + [agent.start("tools", "wait", {}) for _ in range(4)]
     answers = await asyncio.gather(*every)
     assert sum(one["success"] for one in answers) == 3
     refused = {one["error"] for one in answers if not one["success"]}
@@ -553,13 +564,17 @@ async def test_max_concurrent_tasks_may_be_any_number(mt: Meantime):
 
 @pytest.mark.behaviour("L13", "H24")
 @pytest.mark.scenario("003", "field default_timeout_seconds")
-async def test_default_timeout_seconds_is_for_tasks_that_name_none(mt: Meantime, agent: Agent):
-    id = (await agent.run("sleep 60"))["task_id"]
+async def test_default_timeout_seconds_is_for_tasks_that_name_none(
+    mt: Meantime, agent: Agent, clock: FakeClock
+):
+    id = (await agent.run("sleep 600"))["task_id"]
     assert (await agent.thread.get(id)).run.timeout == 300.0
     short = Agent(mt, dialect=Jaato(BackgroundConfig(default_timeout_seconds=0.05)))
-    answer = await short.result((await short.run("echo half; sleep 60"))["task_id"])
+    id = (await short.run("echo half; sleep 600"))["task_id"]
+    await clock.advance_to_alarm(0.05)
+    answer = await short.result(id)
     assert (answer["status"], answer["error"]) == ("timeout", "The task did not end within 0.05 s.")
-    named = await agent.start("cli", "runCommand", {"command": "sleep 60", "timeout_seconds": 70})
+    named = await agent.start("cli", "runCommand", {"command": "sleep 600", "timeout_seconds": 70})
     assert (await agent.thread.get(named["task_id"])).run.timeout == 70
     odd = await agent.start("cli", "runCommand", {"command": "true", "timeout_seconds": "soon"})
     assert odd["success"] is False
@@ -584,13 +599,15 @@ async def test_completed_task_retention_seconds_is_how_long_ended_tasks_are_list
 
 @pytest.mark.behaviour("F5", "H24")
 @pytest.mark.scenario("003", "field background_threshold_seconds")
-async def test_background_threshold_seconds_is_advice_and_threshold(mt: Meantime):
+async def test_background_threshold_seconds_is_advice_and_threshold(mt: Meantime, clock: FakeClock):
     """The model is told when to consider the background, and a plain call has so long."""
     agent = Agent(mt, dialect=Jaato(BackgroundConfig(background_threshold_seconds=0.5)))
     assert "typically take >0.5 seconds" in await agent.toolset.guidance()
-    assert (await agent.call("runCommand", command="sleep 60"))["threshold_seconds"] == 0.5
+    calling = asyncio.ensure_future(agent.call("runCommand", command="sleep 600"))
+    await clock.advance_to_alarm(0.5)
+    assert (await calling)["threshold_seconds"] == 0.5
     never = Agent(mt, dialect=Jaato(BackgroundConfig(background_threshold_seconds=0)))
-    assert (await never.call("runCommand", command="sleep 60"))["success"] is True  # nothing is waited for
+    assert (await never.call("runCommand", command="sleep 600"))["success"] is True  # nothing is waited for
     patient = Agent(mt, dialect=Jaato(BackgroundConfig(background_threshold_seconds=20)))
     assert "typically take >20 seconds" in await patient.toolset.guidance()
     assert await patient.call("runCommand", command="echo hi") == {"returncode": 0, "output": "hi\n"}
@@ -602,7 +619,7 @@ async def test_background_threshold_seconds_is_advice_and_threshold(mt: Meantime
 @pytest.mark.behaviour("L9")
 async def test_people_see_tasks_and_cancel_them(agent: Agent):
     assert (await agent.toolset.command("/tasks")).text == "No background tasks."
-    id = (await agent.run("sleep 60"))["task_id"]
+    id = (await agent.run("sleep 600"))["task_id"]
     listed = await agent.toolset.command("/tasks cli")
     assert f"'{id}' (cli.runCommand) running after" in listed.text
     assert (listed.data["count"], listed.data["tasks"][0]["status"]) == (1, "running")
@@ -617,7 +634,7 @@ async def test_people_see_tasks_and_cancel_them(agent: Agent):
 
 @pytest.mark.behaviour("N7")
 async def test_the_reminder_names_what_runs(agent: Agent):
-    id = (await agent.run("sleep 60"))["task_id"]
+    id = (await agent.run("sleep 600"))["task_id"]
     reminder = await agent.thread.reminder("jaato")
     assert reminder.startswith(f"Background tasks:\n- '{id}' (cli.runCommand) running after ")
 

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Agent, InvalidInput, Meantime, Settings
 from meantime.dialects import dialect
@@ -37,8 +38,7 @@ class World:
         return id.removeprefix("t_")[:8]
 
     async def held(self) -> None:
-        while not self.agents.at_gate:  # noqa: ASYNC110
-            await asyncio.sleep(0)
+        await until_async(lambda: self.agents.at_gate, "the agent is at the gate")
 
 
 REPLIES: dict[str, Any] = {
@@ -110,7 +110,7 @@ async def test_the_bus_of_a_thread_fires_from_the_subscription_on(world: World):
     bus = await world.thread.toolset("llxprt").bus()
     await other.wait(await other.start(Agent("researcher", "elsewhere")))
     id = await world.launch("broken", "try")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(LIMIT):
         launched, failed = await anext(bus), await anext(bus)
     assert (launched["type"], launched["taskId"]) == ("async-task-launched", id)
     assert launched["goalPrompt"] == "try"
@@ -227,7 +227,7 @@ async def test_a_timeout_without_async_keeps_what_was_emitted(world: World):
     calling = asyncio.ensure_future(world.tools.call("task", given))
     await world.held()
     await world.clock.advance(3)
-    said = await asyncio.wait_for(calling, 10)
+    said = await asyncio.wait_for(calling, LIMIT)
     assert (said.data["terminate_reason"], said.data["emitted_vars"]) == ("TIMEOUT", {"files": 3})
     assert (said.data["error"], said.code) == ("Timed out after 2 seconds.", "task_timed_out")
 
@@ -375,7 +375,7 @@ async def test_every_turn_sees_the_status_until_it_was_told(world: World):
 async def test_an_idle_thread_is_woken_and_a_busy_one_is_told_at_its_boundary(world: World):
     woken = asyncio.ensure_future(anext(aiter(world.thread.wakeups())))
     await world.thread.wait(await world.launch())
-    await asyncio.wait_for(woken, 10)
+    await asyncio.wait_for(woken, LIMIT)
     async with world.thread.turn() as turn:
         await turn.ack()
         second = await world.launch()

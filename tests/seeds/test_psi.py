@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
 from meantime import Call, InlineLimits, Meantime, Settings, Shell
+from meantime.testing import FakeClock
 from meantime.toolset.toolset import Toolset
 
 pytestmark = pytest.mark.anyio
-SLOW = {"tool": "shell", "arguments": {"command": "sleep 60"}, "background": True}
+SLOW = {"tool": "shell", "arguments": {"command": "sleep 600"}, "background": True}
 
 
 @pytest.fixture
-async def mt():
-    async with Meantime.open(
-        ":memory:", settings=Settings(inline=InlineLimits(200, 10), stop_grace=0.3)
-    ) as opened:
+async def mt(clock: FakeClock):
+    settings = Settings(inline=InlineLimits(200, 10), stop_grace=0.3)
+    async with Meantime.open(":memory:", clock=clock, settings=settings) as opened:
         yield opened
 
 
@@ -110,7 +109,7 @@ async def test_endings_are_synthetic_messages_of_the_assistant_in_order(mt: Mean
 @pytest.mark.behaviour("L5", "L9", "R3")
 @pytest.mark.scenario("004", "N6")
 async def test_a_cancel_is_pending_for_user_and_agent(mt: Meantime, jobs: Toolset):
-    by_agent, by_user = await started(jobs, "trap '' TERM; sleep 60"), await started(jobs, "sleep 60")
+    by_agent, by_user = await started(jobs, "trap '' TERM; sleep 600"), await started(jobs, "sleep 600")
     said = await jobs.call("cancel_job", {"job_id": by_agent})
     assert (said.data["status"], said.data["cancel_requested_by"]) == ("pending_cancel", "agent")
     typed = await jobs.command(f"/cancel-job {by_user}")
@@ -132,7 +131,7 @@ async def test_an_oversize_payload_is_a_reference_to_a_file(mt: Meantime, jobs: 
 @pytest.mark.behaviour("I8")
 @pytest.mark.scenario("004", "N8", "N9")
 async def test_jobs_are_listed_by_default_while_they_are_not_over_or_by_status(mt: Meantime, jobs: Toolset):
-    runs, done = await started(jobs, "sleep 60"), await started(jobs, "true")
+    runs, done = await started(jobs, "sleep 600"), await started(jobs, "true")
     await mt.thread("conv-1").wait(done)
 
     async def listed(**given: object) -> list[str]:
@@ -147,7 +146,7 @@ async def test_jobs_are_listed_by_default_while_they_are_not_over_or_by_status(m
 @pytest.mark.behaviour("I10", "I9")
 @pytest.mark.scenario("004", "N10", "E8", "E9")
 async def test_a_job_belongs_to_its_own_thread(mt: Meantime, jobs: Toolset):
-    id = await started(jobs, "sleep 60")
+    id = await started(jobs, "sleep 600")
     assert (await jobs.call("inspect_job", {"job_id": id})).data["thread_id"] == "conv-1"
     elsewhere = mt.thread("other").toolset("psi", commands=Shell)
     for name in ("inspect_job", "cancel_job"):
@@ -160,7 +159,7 @@ async def test_a_job_belongs_to_its_own_thread(mt: Meantime, jobs: Toolset):
 @pytest.mark.scenario("004", "N10")
 async def test_a_failed_job_shows_its_error_exit_code_and_whether_it_was_told(mt: Meantime, jobs: Toolset):
     id = await started(jobs, "echo no such file; exit 3")
-    await mt.thread("conv-1").wait(id, timeout=30)
+    await mt.thread("conv-1").wait(id)
     before = await jobs.call("inspect_job", {"job_id": id})
     shown = {key: before.data[key] for key in ("error", "exit_code", "terminal_message_emitted")}
     assert shown == {
@@ -181,8 +180,8 @@ async def test_a_failed_job_shows_its_error_exit_code_and_whether_it_was_told(mt
 @pytest.mark.behaviour("I10")
 @pytest.mark.scenario("004", "N10")
 async def test_a_job_that_runs_or_completed_has_no_error(mt: Meantime, jobs: Toolset):
-    going, done = await started(jobs, "sleep 60"), await started(jobs, "true")
-    await mt.thread("conv-1").wait(done, timeout=30)
+    going, done = await started(jobs, "sleep 600"), await started(jobs, "true")
+    await mt.thread("conv-1").wait(done)
     for id in (going, done):
         data = (await jobs.call("inspect_job", {"job_id": id})).data
         assert (data["error"], data["exit_code"], data["terminal_message_emitted"]) == (None, None, False)
@@ -211,13 +210,14 @@ async def test_manual_retry_is_not_supported(jobs: Toolset):
 
 @pytest.mark.behaviour("F5")
 @pytest.mark.scenario("004", "B1")
-async def test_a_result_or_a_job_never_both(mt: Meantime, jobs: Toolset, monkeypatch):
+async def test_a_result_or_a_job_never_both(monkeypatch):
     monkeypatch.setattr("meantime.dialects.psi.INLINE", 0.05)
-    said = [
-        await jobs.call("run_tool", {"tool": "shell", "arguments": {"command": command}})
-        for command in ("sleep 60", "sleep 0.05", "true")
-    ]
+    async with Meantime.open(":memory:", settings=Settings(on_close="stop")) as mt:
+        jobs = mt.thread("conv-1").toolset("psi", commands=Shell)
+        said = [
+            await jobs.call("run_tool", {"tool": "shell", "arguments": {"command": command}})
+            for command in ("sleep 600", "sleep 0.05", "true")
+        ]
     for one in said:
         assert ("result" in one.data) != ("job_id" in one.data)
-    await asyncio.sleep(0)
     assert said[0].data["mode"] == "background"

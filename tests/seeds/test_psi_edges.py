@@ -6,6 +6,7 @@ import asyncio
 import re
 
 import pytest
+from tests.waiting import stays_async
 
 from jobs import Job, finished, messages, start, take_turn
 from meantime import (
@@ -170,8 +171,7 @@ async def test_a_completion_wakes_an_idle_thread(thread: Thread) -> None:
     async with thread.turn():  # busy: the wake waits for the boundary
         job.finish()
         await handle.wait()
-        await asyncio.sleep(0)
-        assert not waking.done()
+        await stays_async(lambda: not waking.done(), "a busy thread is not woken", 0.05)
     await waking
     assert await messages(thread) == []
     assert await take_turn(thread) == [handle.id]

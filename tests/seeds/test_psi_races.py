@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT
 
 from jobs import finished, messages, take_turn
 from meantime import Call, Duplicate, LedgerBusy, Meantime, Thread, blocking
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.breadth]
 
-RACING = str(Path(__file__).with_name("racing.py"))
+ROOT = Path(__file__).parents[2]
 
 
 async def in_threads(count: int, make: Callable[[int], Coroutine[Any, Any, Any]]) -> list[Any]:
@@ -28,8 +29,8 @@ async def in_threads(count: int, make: Callable[[int], Coroutine[Any, Any, Any]]
     ready = asyncio.Barrier(count + 1)
 
     def one(number: int) -> Any:
-        asyncio.run_coroutine_threadsafe(_pass(ready), loop).result(30)
-        return asyncio.run_coroutine_threadsafe(make(number), loop).result(30)
+        asyncio.run_coroutine_threadsafe(_pass(ready), loop).result(LIMIT)
+        return asyncio.run_coroutine_threadsafe(make(number), loop).result(LIMIT)
 
     with ThreadPoolExecutor(count) as threads:
         running = [loop.run_in_executor(threads, one, number) for number in range(count)]
@@ -45,7 +46,9 @@ async def processes(*orders: tuple[str, ...]) -> list[Process]:
     """Real processes, let go together."""
     pipe = asyncio.subprocess.PIPE
     started = [
-        await asyncio.create_subprocess_exec(sys.executable, RACING, *order, stdin=pipe, stdout=pipe)
+        await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "tests.seeds.racing", *order, cwd=ROOT, stdin=pipe, stdout=pipe
+        )
         for order in orders
     ]
     for process in started:
@@ -127,7 +130,7 @@ def test_one_of_many_blocking_callers_gets_the_id(ledger: str) -> None:
         together = threading.Barrier(16)
 
         def claim(number: int) -> bool:
-            together.wait(30)
+            together.wait(LIMIT)
             try:
                 mt.thread(f"conv-{number}").start(Call(len, "abc"), id="the-one").wait()
             except Duplicate:
@@ -168,7 +171,7 @@ def test_concurrent_emitters_that_block_tell_once(ledger: str) -> None:
 
         def emit(_: int) -> list[str]:
             transcript = thread.transcript
-            together.wait(30)
+            together.wait(LIMIT)
             with thread.turn() as turn:
                 for notice in turn.notices:
                     transcript.add(notice.id, notice.message())
@@ -198,6 +201,7 @@ async def test_emitters_that_race_with_completions_tell_once(mt: Meantime, threa
     assert [entry.notice for entry in entries] == [notice.id for notice in told]
 
 
+@pytest.mark.core("the one race of processes")
 @pytest.mark.behaviour("N2")
 @pytest.mark.scenario("004", "B4")
 async def test_concurrent_emitters_in_processes_tell_once(tmp_path: Path) -> None:
