@@ -6,11 +6,12 @@ import json
 import re
 from typing import Any
 
+from tests.waiting import LIMIT
+
 from meantime import Agent, Meantime, MeantimeError
 from meantime.dialects import names
 
 DIALECTS = names()
-PATIENCE = 60.0  # real seconds, only ever spent by a test that fails
 EMPTY = 3  # turns without a notice, in a row, after which no more is expected
 SECONDS = r"(\d+m )?\d+s"
 
@@ -138,5 +139,5 @@ class Conversation:
         return code, ""
 
     async def ended(self, id: str) -> None:
-        (task,) = await self.thread.wait(id, timeout=PATIENCE)
+        (task,) = await self.thread.wait(id, timeout=LIMIT)
         assert task.ended, json.dumps(str(task))

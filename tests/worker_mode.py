@@ -25,6 +25,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.waiting import LIMIT, until_async
 
 from meantime.app import components
 from meantime.app import meantime as facade
@@ -53,7 +54,6 @@ from meantime.workers.worker_process import Worker
 PLACE = "pool:default"
 NEVER = 1e9  # seconds
 TICK = 37.0  # seconds: an alarm that no test waits for
-CLAIMED = 10.0  # seconds in which a task that was offered is claimed
 HANDED: dict[str, Assignment] = {}  # by task: what the owner has of its function
 
 
@@ -123,9 +123,8 @@ class WorkerBeside:
         worker._engine._runners["call"] = HandedFunctions()  # type: ignore[attr-defined]
         await worker.open()
         self._worker = worker
-        async with asyncio.timeout(CLAIMED):
-            while not self._pools.state.slots_for(Need(PLACE, "call", "any")):  # noqa: ASYNC110
-                await asyncio.sleep(0)
+        need = Need(PLACE, "call", "any")
+        await until_async(lambda: self._pools.state.slots_for(need), "the worker is known")
 
     async def close(self) -> None:
         if self._worker is not None:
@@ -175,8 +174,8 @@ _submit = Submission.start
 async def _start(submission: Submission, thread: str, order: Order, options: Options) -> Task:
     task = await _submit(submission, thread, order, options)
     offered = submission._admission._offered
-    async with asyncio.timeout(CLAIMED):
-        while task.place and task.id in offered:  # noqa: ASYNC110
+    async with asyncio.timeout(LIMIT):
+        while task.place and task.id in offered:  # noqa: ASYNC110  at every start, mostly a few turns
             await asyncio.sleep(0)
     known = submission._record.live.get(task.id)
     return known if known is not None and known.status is not Status.QUEUED else task

@@ -75,7 +75,7 @@ async def start(mt: Meantime, prompt: str = "do it", **options: Any):
     return await mt.thread("conv-1").start(Agent(NAME, prompt), **options)
 
 
-async def waits(mt: Meantime, id: str) -> Any:
+async def waits(mt: Meantime, id: str) -> Task:
     """The task, once it waits for an answer."""
 
     async def asked() -> Task | None:

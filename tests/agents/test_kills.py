@@ -31,7 +31,7 @@ async def killed_at(place: str, folder: Path) -> None:
     assert await asyncio.wait_for(process.wait(), LIMIT) == -signal.SIGKILL
 
 
-async def ended(mt: Meantime, run: int = 1) -> Any:
+async def ended(mt: Meantime, run: int = 1) -> Task:
     async def over() -> Task | None:
         task = await mt.get(ID)
         return task if task.ended and task.run.number == run else None

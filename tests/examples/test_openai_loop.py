@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.waiting import until
+from tests.waiting import LIMIT, until
 
+from gates import Gate
 from integrations.agents.model import Asked, Model
 
 pytestmark = pytest.mark.processes
@@ -43,7 +44,7 @@ def run(model: Model, folder: Path, *lines: str) -> str:
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OPENAI_BASE_URL": model.url, "TMPDIR": str(folder)}
     program = [sys.executable, str(ROOT / "examples" / "openai_loop.py"), str(folder / "work.db")]
     done = subprocess.run(
-        program, env=env, input="".join(lines), capture_output=True, text=True, timeout=60, check=False
+        program, env=env, input="".join(lines), capture_output=True, text=True, timeout=LIMIT, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -72,13 +73,16 @@ def test_every_ending_reaches_the_model_once(model: Model, tmp_path: Path):
 def test_an_idle_agent_is_woken_once_for_what_ended_together(model: Model, tmp_path: Path):
     """Both have ended before the model has finished its answer: one more turn, for the two."""
 
-    def wait_for_both(asked: Asked) -> None:
+    gates = [Gate(tmp_path / "first"), Gate(tmp_path / "second")]
+
+    def end_both(asked: Asked) -> None:
         if asked.answer == {"text": "both run"}:
+            for gate in gates:
+                gate.open()
             until(lambda: unread(tmp_path / "work.db") == 2, "both have ended")
 
-    model.before_answer = wait_for_both
-    slow = "sleep 0.5"  # longer than the model takes to ask for the second
-    out = run(model, tmp_path, script(start(slow), start(f"{slow}; echo second"), {"text": "both run"}))
+    model.before_answer = end_both
+    out = run(model, tmp_path, script(*(start(gate.wait) for gate in gates), {"text": "both run"}))
     assert out.startswith("agent > both run\n")
     assert len(told(model.asked[-1])) == 2
     assert sum("tool" not in asked.answer for asked in model.asked) == 2
@@ -91,11 +95,13 @@ def unread(ledger: Path) -> int:
 
 @pytest.mark.behaviour("N7")
 def test_every_question_has_a_reminder(model: Model, tmp_path: Path):
-    run(model, tmp_path, script(start("sleep 0.5"), {"text": "it runs"}))
+    gate = Gate(tmp_path / "gate")
+    model.before_answer = lambda asked: gate.open() if asked.answer == {"text": "it runs"} else None
+    run(model, tmp_path, script(start(gate.wait), {"text": "it runs"}))
     assert all(asked.said[0].role == "system" for asked in model.asked)
     assert "Nothing is running." in model.asked[0].said[0].text
     assert "Background tasks (" in model.asked[1].said[0].text
-    assert ": sleep 0.5" in model.asked[1].said[0].text
+    assert f": {gate.wait}" in model.asked[1].said[0].text
 
 
 @pytest.mark.behaviour("N19")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Call, Thread
 from outcomes import completed
@@ -30,7 +31,7 @@ async def test_an_idle_thread_is_woken(thread: Thread):
     waiting = asyncio.create_task(agent())
     await thread.start(Call(abs, -1))
     await thread.start(Call(abs, -2))
-    await asyncio.wait_for(waiting, 10)
+    await asyncio.wait_for(waiting, LIMIT)
 
     assert sorted(told) == [1, 2]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.waiting import until_async
 
 from meantime import Call, Thread
 
@@ -44,10 +45,9 @@ async def test_a_call_can_be_sent_to_the_background_by_hand(thread: Thread):
     """`calls()` shows what is waited for; `promote` makes it a task, and whoever waits gets that task."""
     may_finish = asyncio.Event()
     waiting = asyncio.create_task(thread.call(Call(may_finish.wait), description="a long wait"))
-    while not (calls := await thread.calls()):  # noqa: ASYNC110  it begins as soon as the loop gets to it
-        await asyncio.sleep(0)
+    (call,) = await until_async(thread.calls, "the call has begun")
 
-    handle = await thread.promote(calls[0])
+    handle = await thread.promote(call)
     answer = await waiting
     assert (answer.mode, answer.task.id) == ("background", handle.id)
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Call, Disconnected, Lost, Meantime, Shell
 from outcomes import completed
@@ -67,7 +68,7 @@ async def test_what_a_process_leaves_behind(owner: Meantime, tmp_path: Path):
         subprocess.run, [sys.executable, "-c", DIES, str(tmp_path / "link")], check=False
     )
     assert died.returncode == 9
-    await owner.thread("conv-1").wait("cut-off", timeout=10)
+    await owner.thread("conv-1").wait("cut-off", timeout=LIMIT)
     async with owner.thread("conv-1").turn() as turn:
         assert [type(notice.outcome) for notice in turn.notices] == [Lost]
         await turn.ack()
@@ -82,7 +83,7 @@ async def test_an_owner_that_is_restarted_loses_nothing(tmp_path: Path):
         await owner.close()
         gate.set()
         async with Meantime.open(tmp_path / "work.db", link=tmp_path / "link"):
-            assert await handle.result(timeout=10) is True
+            assert await handle.result(timeout=LIMIT) is True
 
 
 async def test_connecting_to_nobody_is_an_error(tmp_path: Path):

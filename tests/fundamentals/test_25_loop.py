@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Call, InvalidInput, Thread
 from meantime.blocking import Meantime as BlockingMeantime
@@ -108,7 +109,7 @@ async def test_closing_ends_it_when_nothing_is_left(thread: Thread):
     waiting = asyncio.create_task(turns())
     await asyncio.sleep(0)
     loop.close()
-    assert await asyncio.wait_for(waiting, 10) == 0
+    assert await asyncio.wait_for(waiting, LIMIT) == 0
 
 
 def test_the_loop_works_without_async(tmp_path: Path):

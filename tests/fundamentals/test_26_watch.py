@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Shell, Thread, Watch
 
@@ -17,7 +18,7 @@ async def test_a_line_of_a_log_is_told_while_the_command_runs(thread: Thread):
     watch = await thread.start(Watch(log=server, match="ERROR|panic"))
 
     await server.send("listening\nERROR: no database\n")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LIMIT):
         await anext(aiter(thread.wakeups()))
     async with thread.turn() as turn:
         (notice,) = turn.notices
@@ -31,7 +32,7 @@ async def test_a_line_of_a_log_is_told_while_the_command_runs(thread: Thread):
 
 async def test_a_watch_may_end_with_its_first_match_or_at_a_deadline(thread: Thread):
     """The match that ends it is told by its ending: one notice, not two."""
-    server = await thread.start(Shell("echo ready on 8080; exec sleep 30"))
+    server = await thread.start(Shell("echo ready on 8080; exec sleep 600"))
 
     first = await thread.start(Watch(log=server, match="ready", once=True))
     never = await thread.start(Watch(log=server, match="nothing like this", deadline=0.1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Call, Meantime
 from meantime.testing import FakeClock
@@ -52,5 +53,5 @@ async def test_work_can_start_later(ledger: str) -> None:
         handle = await thread.start(Call(now), delay="20m")
         assert (await thread.get(handle)).status == "queued"
         await clock.advance(20 * 60)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(LIMIT):
             assert await handle.result() == "it is time"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Call, Thread, current
 
@@ -22,7 +23,7 @@ async def test_a_running_function_tells_and_then_ends(thread: Thread):
     """An event is told as an ending is: once, in the same order. An idle agent is woken by it."""
     go_on = asyncio.Event()
     handle = await thread.start(Call(migrate, go_on))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LIMIT):
         await anext(aiter(thread.wakeups()))
     async with thread.turn() as turn:
         (notice,) = turn.notices
@@ -40,7 +41,7 @@ async def test_a_running_function_tells_and_then_ends(thread: Thread):
 
 async def test_a_conversation_is_told_of_a_task_from_outside(thread: Thread):
     """At a shell this is `meantime notify`, which finds its own task by MEANTIME_TASK."""
-    handle = await thread.start(Call(asyncio.sleep, 60))
+    handle = await thread.start(Call(asyncio.Event().wait))
     assert await thread.notify(handle, "the build is red") == "sent"
     async with thread.turn() as turn:
         assert [notice.text for notice in turn.notices] == ["the build is red"]

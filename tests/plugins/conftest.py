@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 from toolbox import SETTINGS, Files
 
 from meantime.blocking import Meantime
@@ -25,7 +26,7 @@ def mt(ledger: str) -> Iterator[Meantime]:
 
 @pytest.fixture
 def config() -> BackgroundConfig:
-    return BackgroundConfig()
+    return BackgroundConfig(background_threshold_seconds=LIMIT)
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from toolbox import SETTINGS, Files, Foreign
+from tests.waiting import LIMIT
+from toolbox import DEAF, Files, Foreign
 
 from meantime import Settings, Shell
 from meantime.blocking import Meantime
@@ -24,7 +25,7 @@ from meantime.plugins import (
 
 @pytest.fixture
 def mt(ledger: str) -> Iterator[Meantime]:
-    with Meantime.open(ledger, settings=Settings(stop_grace=0.2, stop_deadline=8.0, on_close="stop")) as mt:
+    with Meantime.open(ledger, settings=Settings(stop_grace=0.2, stop_deadline=LIMIT, on_close="stop")) as mt:
         yield mt
 
 
@@ -117,7 +118,7 @@ def test_a_cancel_waits_for_the_ending(tools: Any, files: Files):
 class TestDeaf:
     @pytest.fixture
     def mt(self, ledger: str) -> Iterator[Meantime]:
-        with Meantime.open(ledger, settings=SETTINGS) as mt:
+        with Meantime.open(ledger, settings=DEAF) as mt:
             yield mt
 
     def test_a_cancel_says_that_a_tool_would_not_stop(
@@ -132,7 +133,7 @@ class TestDeaf:
 def test_it_lists_what_is_active_and_what_is_capable(tools: Any, files: Files):
     first, second = (
         start(tools, "files", "slow")["task_id"],
-        start(tools, "cli", "runCommand", command="sleep 60")["task_id"],
+        start(tools, "cli", "runCommand", command="sleep 600")["task_id"],
     )
     listed = tools["listBackgroundTasks"]({})
     assert ([one["task_id"] for one in listed["tasks"]], listed["count"]) == ([first, second], 2)
@@ -187,8 +188,11 @@ class TestLimits:
         assert "typically take >30 seconds" in background.get_system_instructions()
 
 
-def test_the_instructions_speak_of_auto_backgrounding_where_there_is_some(background: BackgroundPlugin):
+def test_the_instructions_speak_of_auto_backgrounding_where_there_is_some(
+    background: BackgroundPlugin, config: BackgroundConfig
+):
     alone = BackgroundPlugin()
+    config.background_threshold_seconds = BackgroundConfig().background_threshold_seconds
     assert "auto_backgrounded" not in alone.get_system_instructions()
     with_plugins = background.get_system_instructions()
     assert with_plugins.startswith(alone.get_system_instructions())
@@ -199,7 +203,7 @@ def test_people_have_tasks_and_cancel(background: BackgroundPlugin, tools: Any, 
     tasks, cancel = background.get_user_commands()
     assert (tasks.name, cancel.name) == ("tasks", "cancel")
     assert tasks.run("") == "No background tasks."
-    id = start(tools, "cli", "runCommand", command="sleep 60")["task_id"]
+    id = start(tools, "cli", "runCommand", command="sleep 600")["task_id"]
     assert tasks.run("cli") == f"- '{id}' (cli.runCommand) running"
     assert cancel.run("") == "Usage: /cancel <task_id>"
     assert cancel.run(id) == f"Task '{id}' is cancelled."

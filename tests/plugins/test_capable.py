@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from toolbox import PATIENCE, SETTINGS, Files
+from tests.waiting import LIMIT
+from toolbox import DEAF, SETTINGS, Files
 
 from meantime import Call, Closed, NotInWork, current
 from meantime.blocking import Meantime
@@ -29,7 +31,7 @@ def test_a_tool_is_started_by_name_and_arguments(mt: Meantime, files: Files):
     """It returns at once; later its result is there."""
     handle = files.start_background("slow", {"value": 7})
     assert (handle.plugin_name, handle.tool_name) == ("files", "slow")
-    assert abs((datetime.now() - handle.created_at).total_seconds()) < PATIENCE
+    assert abs((datetime.now() - handle.created_at).total_seconds()) < LIMIT
     files.gate.wait_begun()
     assert files.get_status(handle.task_id) is TaskStatus.RUNNING
     assert files.get_result(handle.task_id).status is TaskStatus.RUNNING
@@ -221,20 +223,27 @@ def test_cancel_waits_for_the_ending(files: Files):
     assert files.cancel(handle.task_id) is True
 
 
-@pytest.mark.behaviour("L6")
-def test_a_tool_that_cannot_be_stopped_is_left_behind(files: Files):
-    """False, and the ending says that it was left behind. It never becomes completed later."""
-    handle = files.start_background("slow", {})
-    files.gate.wait_begun()
-    assert files.cancel(handle.task_id) is False
-    files.gate.open()
-    result = files.get_result(handle.task_id, wait=True)
-    assert result.status is TaskStatus.CANCELLED
-    assert "left behind" in str(result.error)
+class TestDeaf:
+    @pytest.fixture
+    def mt(self, ledger: str) -> Iterator[Meantime]:
+        with Meantime.open(ledger, settings=DEAF) as mt:
+            yield mt
+
+    @pytest.mark.behaviour("L6")
+    def test_a_tool_that_cannot_be_stopped_is_left_behind(self, files: Files):
+        """False, and the ending says that it was left behind. It never becomes completed later."""
+        handle = files.start_background("slow", {})
+        files.gate.wait_begun()
+        assert files.cancel(handle.task_id) is False
+        files.gate.open()
+        result = files.get_result(handle.task_id, wait=True)
+        assert result.status is TaskStatus.CANCELLED
+        assert "left behind" in str(result.error)
 
 
 @pytest.mark.behaviour("L13")
-def test_a_timeout_is_enforced(files: Files):
+def test_a_timeout_is_enforced(files: Files, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("meantime.runtime.run.LOOK", LIMIT)
     handle = files.start_background("polite", {}, timeout_seconds=0.01)
     result = files.get_result(handle.task_id, wait=True)
     assert (result.status, result.result) == (TaskStatus.TIMEOUT, "half of it")

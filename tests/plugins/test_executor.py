@@ -10,7 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from toolbox import PATIENCE, SETTINGS, Files, Foreign
+from tests.waiting import LIMIT
+from toolbox import DEAF, Files, Foreign
 
 from meantime import Closed, InvalidInput, LedgerError, NotFound, Refused
 from meantime.blocking import Meantime
@@ -118,7 +119,7 @@ def test_a_slow_call_gives_the_seeds_dictionary(
     files.gate.open()
     result = files.get_result(id, wait=True)
     assert (result.status, result.result) == (TaskStatus.COMPLETED, "done")
-    assert result.duration_seconds >= 0.01  # from its real beginning
+    assert result.duration_seconds >= 0.009  # from its real beginning
     assert files.gate.executions == 1
 
 
@@ -153,7 +154,7 @@ def test_a_call_that_ends_at_the_very_threshold_has_one_answer(
 
     def ends_now(call: FunctionCall) -> bool:
         files.gate.open()
-        call.future.exception(PATIENCE)
+        call.future.exception(LIMIT)
         return looks(call)  # pyright: ignore[reportOptionalCall]
 
     monkeypatch.setattr(FunctionCall, "promotion_requested", property(ends_now))
@@ -171,7 +172,7 @@ def test_a_call_that_ends_during_the_hand_off_has_one_answer(
 
     def ends_now(call: FunctionCall) -> Any:
         files.gate.open()
-        call.future.exception(PATIENCE)
+        call.future.exception(LIMIT)
         return hand_off(call)
 
     monkeypatch.setattr(FunctionCall, "hand_off", ends_now)
@@ -198,9 +199,9 @@ def test_a_failed_hand_off_goes_on_inline(
 
     monkeypatch.setattr(mt._target._runtime.store, "commit", broken)  # pyright: ignore[reportAttributeAccessIssue]
     waiting = calling(pool, executor, "slow", {"value": "inline"})
-    assert failed.wait(PATIENCE)
+    assert failed.wait(LIMIT)
     files.gate.open()
-    assert waiting.result(PATIENCE) == "inline"
+    assert waiting.result(LIMIT) == "inline"
     assert files.gate.executions == 1
     assert mt.list("all") == []
 
@@ -217,7 +218,7 @@ def test_quick_calls_never_wait_behind_slow_ones(
     assert len(files.list_tasks()) <= 5
     files.gate.open()
     for one in stuck:
-        one.result(PATIENCE)
+        one.result(LIMIT)
     assert files.gate.executions == 12 + 20
 
 
@@ -226,7 +227,7 @@ def test_many_threads_each_get_one_answer(executor: ToolExecutor, files: Files, 
     registry = executor._registry
     registry.config.max_concurrent_tasks = -1
     waiting = [calling(pool, executor, "slow", {"value": number}) for number in range(16)]
-    answers = [one.result(PATIENCE) for one in waiting]
+    answers = [one.result(LIMIT) for one in waiting]
     files.gate.open()
     results = {files.get_result(answer["task_id"], wait=True).result for answer in answers}
     assert results == set(range(16))
@@ -247,10 +248,10 @@ def test_idle_workers_end():
     for _ in range(50):
         done = threading.Event()
         workers.submit(done.set)
-        assert done.wait(PATIENCE)
+        assert done.wait(LIMIT)
     for thread in threading.enumerate():
         if thread.name == "meantime-call" and getattr(thread, "_patience", 0) == 0.001:
-            thread.join(PATIENCE)
+            thread.join(LIMIT)
             assert not thread.is_alive()
 
 
@@ -265,7 +266,7 @@ def test_a_call_is_promoted_by_hand(executor: ToolExecutor, files: Files, pool: 
     (call,) = executor.calls()
     assert (call.plugin_name, call.tool_name, call.arguments) == ("files", "slow", {"value": 3})
     handle = executor.promote(call.id)
-    answer = waiting.result(PATIENCE)
+    answer = waiting.result(LIMIT)
     assert answer["task_id"] == handle.task_id == call.id
     assert answer["message"].startswith("Task was sent to the background. Use task_id")
     with pytest.raises(NotFound, match="calls\\(\\) lists"):
@@ -287,13 +288,13 @@ def test_a_promotion_that_comes_too_late_says_so(
 
     def ends_first(_: object = None) -> None:
         files.gate.open()
-        call.future.exception(PATIENCE)
+        call.future.exception(LIMIT)
         wake()
 
     monkeypatch.setattr(call, "wake", ends_first)
     with pytest.raises(Refused, match="has ended"):
         call.promote()
-    assert waiting.result(PATIENCE) == "inline"
+    assert waiting.result(LIMIT) == "inline"
     with pytest.raises(Refused, match="has ended"):
         call.promote()
 
@@ -359,7 +360,7 @@ def test_a_foreign_plugin_gets_the_future_itself(
     answer = executor.execute("lookup", {})
     assert answer["task_id"] == "foreign-1"
     foreign.gate.open()
-    assert foreign.registered[0].result(PATIENCE) == "found"
+    assert foreign.registered[0].result(LIMIT) == "found"
     assert mt.list("all") == []
     assert executor.start_background("lookup", {}).task_id == "foreign-0"
 
@@ -374,7 +375,7 @@ def test_a_call_goes_on_inline_where_a_foreign_plugin_refuses_it(
     waiting = calling(pool, executor, "lookup")
     foreign.gate.wait_begun()
     foreign.gate.open()
-    assert waiting.result(PATIENCE) == "found"
+    assert waiting.result(LIMIT) == "found"
 
 
 class Plain:
@@ -407,7 +408,7 @@ def test_a_close_stops_an_async_call_and_lets_a_thread_finish(
     ledger: str, pool: ThreadPoolExecutor, tool: str
 ):
     """An async tool ends with its loop, and its caller hears why; a thread goes on to its end."""
-    with Meantime.open(ledger, settings=SETTINGS) as mt:
+    with Meantime.open(ledger, settings=DEAF) as mt:
         registry = PluginRegistry(mt, "conv-1")
         registry.add(files := Files())
         files.thresholds = {tool: 600}
@@ -415,10 +416,10 @@ def test_a_close_stops_an_async_call_and_lets_a_thread_finish(
         files.gate.wait_begun()
     if tool == "slow_async":
         with pytest.raises(Closed):
-            waiting.result(PATIENCE)
+            waiting.result(LIMIT)
     else:
         files.gate.open()
-        assert waiting.result(PATIENCE) == "done"
+        assert waiting.result(LIMIT) == "done"
 
 
 # -- async callers

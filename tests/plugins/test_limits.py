@@ -8,7 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from toolbox import PATIENCE, Files, Foreign
+from tests.waiting import LIMIT
+from toolbox import Files, Foreign
 
 from meantime import LedgerError
 from meantime.blocking import Meantime
@@ -51,7 +52,7 @@ def test_many_threads_race_for_three_places(files: Files):
     barrier = threading.Barrier(16)
 
     def start(_: int) -> Any:
-        barrier.wait(PATIENCE)
+        barrier.wait(LIMIT)
         try:
             return files.start_background("slow", {}).task_id
         except RuntimeError:
@@ -69,8 +70,9 @@ def test_many_threads_race_for_three_places(files: Files):
 
 @pytest.mark.behaviour("M2")
 @pytest.mark.parametrize("tool", ["quick", "fails", "polite", "slow"])
-def test_every_ending_frees_its_place(files: Files, tool: str):
+def test_every_ending_frees_its_place(files: Files, tool: str, monkeypatch: pytest.MonkeyPatch):
     """Completed, failed, cancelled, timed out, left behind."""
+    monkeypatch.setattr("meantime.runtime.run.LOOK", 0.01)
     for _ in range(10):
         handle = files.start_background(tool, {}, timeout_seconds=0.01)
         files.get_result(handle.task_id, wait=True)
@@ -143,6 +145,6 @@ def test_over_the_limit_a_call_goes_on_inline(files: Files, other: Files, execut
         with pytest.raises(RuntimeError, match="3 of at most 3"):
             executor.promote(call.id)
         files.gate.open()
-        assert calling.result(PATIENCE) == "inline"
+        assert calling.result(LIMIT) == "inline"
     assert files.gate.executions == 1
     assert files.list_tasks() == []

@@ -4,13 +4,12 @@ own by server and by tool."""
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from toolbox import PATIENCE
+from tests.waiting import LIMIT, until
 
 from meantime import InvalidInput, Settings, StdioServer, TaskLost
 from meantime.blocking import Meantime
@@ -33,12 +32,11 @@ class Folder:
 
     def wait(self, name: str, line: str = "") -> None:
         """For this line, or for any."""
-        for _ in range(int(PATIENCE * 100)):
-            lines = self.lines(name)
-            if (line in lines) if line else lines:
-                return
-            threading.Event().wait(0.01)
-        raise AssertionError(f"{name} never had {line!r}")
+        until(
+            lambda: line in self.lines(name) if line else self.lines(name),
+            f"{name} has {line!r}",
+            lambda: self.lines(name),
+        )
 
 
 @pytest.fixture
@@ -49,7 +47,7 @@ def folder(tmp_path: Path) -> Folder:
 @pytest.fixture
 def mt(ledger: str, folder: Folder) -> Iterator[Meantime]:
     server = StdioServer(command=[sys.executable, str(PEER), "well", str(folder.path)])
-    settings = Settings(stop_grace=0.2, stop_deadline=8.0)
+    settings = Settings(stop_grace=0.2, stop_deadline=LIMIT)
     with Meantime.open(ledger, settings=settings, servers={"wiki": server}) as mt:
         yield mt
         folder.open_gate()
@@ -57,7 +55,7 @@ def mt(ledger: str, folder: Folder) -> Iterator[Meantime]:
 
 @pytest.fixture
 def plugin(mt: Meantime, registry: PluginRegistry) -> MCPPlugin:
-    plugin = MCPPlugin(mt, "wiki", thresholds={"wiki": PATIENCE, "wiki/gate": 0.3, "wiki/echo": None})
+    plugin = MCPPlugin(mt, "wiki", thresholds={"wiki": LIMIT, "wiki/gate": 0.3, "wiki/echo": None})
     registry.add(plugin)
     return plugin
 
@@ -70,7 +68,7 @@ def executor(registry: PluginRegistry, plugin: MCPPlugin) -> ToolExecutor:
 def test_it_is_background_capable_and_lists_its_tools(registry: PluginRegistry, plugin: MCPPlugin):
     assert isinstance(plugin, BackgroundCapable)
     listed = {tool.tool_name: tool.threshold_seconds for tool in registry.capable_tools()}
-    assert listed["wiki_add"] == PATIENCE  # the server's
+    assert listed["wiki_add"] == LIMIT  # the server's
     assert listed["wiki_gate"] == 0.3  # its own
     assert listed["wiki_echo"] is None  # never by itself
     assert plugin.tools["wiki_echo"].input_schema == {"type": "object"}
@@ -96,7 +94,7 @@ def test_slow_goes_on_in_the_background_and_runs_once(
 
 
 def test_started_on_purpose(plugin: MCPPlugin, folder: Folder):
-    handle = plugin.start_background("wiki_gate", {"mark": "m"}, timeout_seconds=60)
+    handle = plugin.start_background("wiki_gate", {"mark": "m"}, timeout_seconds=LIMIT)
     assert (handle.plugin_name, handle.tool_name) == ("mcp", "wiki_gate")
     folder.wait("waiting", "m")
     assert [task.task_id for task in plugin.list_tasks()] == [handle.task_id]

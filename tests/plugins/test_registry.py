@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT
 from toolbox import Files, Foreign
 
 from meantime import InvalidInput, NotFound
@@ -29,7 +30,7 @@ def test_capable_tools_are_listed_with_thresholds_and_estimates(registry: Plugin
     registry.add(Plain())
     registry.add(Foreign())
     assert registry.capable_tools() == [
-        CapableTool("files", "quick", 10.0, None),
+        CapableTool("files", "quick", LIMIT, None),
         CapableTool("files", "slow", 0.01, 4.0),
         CapableTool("foreign", "lookup", 0.01, None),
     ]

@@ -143,6 +143,7 @@ def as_bash_reads(command: str) -> str | None:
     return run.stdout
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("F3")
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash to ask")
 @settings(max_examples=200)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import datetime
 from typing import Any, ClassVar
 
+from tests.waiting import LIMIT, until, until_async
+
 from meantime import Settings, current
 from meantime.plugins import RunsInBackground, TaskHandle, TaskResult, TaskStatus
 
-SETTINGS = Settings(stop_grace=0.02, stop_deadline=0.05)  # tools that will not stop are left behind soon
-PATIENCE = 20.0  # real seconds, only ever used up by a test that fails
+SETTINGS = Settings(stop_grace=0.02, stop_deadline=LIMIT)
+DEAF = Settings(stop_grace=0.02, stop_deadline=0.05)  # tools that will not stop are left behind soon
 
 
 class Gate:
@@ -35,16 +36,16 @@ class Gate:
     def pass_through(self) -> None:
         self.count()
         self.begun.set()
-        assert self._open.wait(PATIENCE), "nobody opened the gate"
+        assert self._open.wait(LIMIT), "nobody opened the gate"
 
     def wait_begun(self) -> None:
-        assert self.begun.wait(PATIENCE), "the tool was never called"
+        assert self.begun.wait(LIMIT), "the tool was never called"
 
 
 class Files(RunsInBackground):
     """Tools of every kind: quick, slow, polite, failing, async."""
 
-    thresholds: ClassVar = {"slow": 0.01, "polite": 0.01, "slow_async": 0.01, "fails": 5.0, "never": None}
+    thresholds: ClassVar = {"slow": 0.01, "polite": 0.01, "slow_async": 0.01, "fails": LIMIT, "never": None}
     background_tools: Any = None
 
     def __init__(self, name: str = "files", prefix: str = "") -> None:
@@ -82,8 +83,7 @@ class Files(RunsInBackground):
         """Looks whether it should stop, and then does."""
         self.gate.begun.set()
         current().progress(10)
-        while not current().cancelled:
-            threading.Event().wait(0.001)
+        until(lambda: current().cancelled, "it is to stop")
         return "half of it"
 
     def fails(self, args: dict[str, Any]) -> Any:
@@ -98,8 +98,7 @@ class Files(RunsInBackground):
     async def slow_async(self, args: dict[str, Any]) -> Any:
         self.gate.count()
         self.gate.begun.set()
-        while not self.gate._open.is_set():  # noqa: ASYNC110  a gate of threads
-            await asyncio.sleep(0.001)
+        await until_async(self.gate._open.is_set, "the gate is open")
         return self.returns
 
 

@@ -70,7 +70,7 @@ async def agent(mt: Meantime, ledger: str) -> NoReturn:
         stored = await store.load(handle.id)
         return stored.session if stored else None
 
-    die(agent=handle, session=str(await until_async(session, "the ledger knows the session")))
+    die(agent=handle, session=await until_async(session, "the ledger knows the session"))
 
 
 async def leased(mt: Meantime, ledger: str) -> NoReturn:

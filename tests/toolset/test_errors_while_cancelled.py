@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.waiting import until
 
 from meantime import Call, Cancelled, Meantime, TaskCancelled, Thread, current
 from meantime.dialects import dialect, names
@@ -32,8 +33,7 @@ def _async_work(started: threading.Event) -> Callable[[], Any]:
 def _sync_work(started: threading.Event) -> Callable[[], Any]:
     def work() -> None:
         started.set()
-        while not current().cancelled:
-            threading.Event().wait(0.005)
+        until(lambda: current().cancelled, "it is to stop")
         raise RuntimeError("the lock is held")
 
     return work

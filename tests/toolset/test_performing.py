@@ -206,6 +206,7 @@ async def test_a_limit_of_the_policy_may_be_above_what_is_listed_at_once(
     assert answer.inline is not background
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("M1")
 async def test_more_than_are_listed_at_once_are_counted(thread: Thread, agents: FakeSessionRunner) -> None:
     agents.hold()

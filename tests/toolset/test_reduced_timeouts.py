@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Meantime, Said, Settings, Shell, Thread
 from meantime.dialects import names
@@ -59,7 +60,7 @@ async def test_a_reduced_timeout_is_said_at_the_start_and_at_the_end(dialect: st
         thread = mt.thread("conv-1")
         said, note = await _start(thread, dialect)
         assert note in said.text
-        await thread.wait(timeout=60)
+        await thread.wait(timeout=LIMIT)
         async with thread.turn() as turn:
             (message,) = turn.render(dialect)
             await turn.ack()
