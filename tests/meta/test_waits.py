@@ -10,9 +10,16 @@ import pytest
 from tests.waiting import LIMIT
 
 TESTS = Path(__file__).resolve().parent.parent
-# Programs that run in another environment or as another process, without this repository on their path.
-ALONE: dict[str, str] = {}
-LIMITED = {"timeout", "wait_for", "communicate", "fail_after"}  # calls whose limit is a number of seconds
+# Programs that play somebody else's, in another process or environment: this repository is not on their path.
+ALONE = (
+    "integrations/acp/scripted.py",
+    "integrations/cli_agents/program.py",
+    "integrations/mcp/peers/foreign.py",
+    "integrations/mcp/peers/speaking.py",
+    "surfaces/dashboard/scripted_agents.py",
+    "surfaces/wrap/servers/fastmcp_server.py",
+)
+LIMITED = ("asyncio.timeout", "asyncio.wait_for", "communicate")  # calls whose limit is a number of seconds
 
 
 def findings(source: str) -> list[str]:
@@ -25,12 +32,18 @@ def findings(source: str) -> list[str]:
 
 def _finding(call: ast.Call) -> str:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    if name == "sleep" and not (call.args and isinstance(call.args[0], ast.Constant) and call.args[0].value == 0):
+    if name == "sleep" and not (
+        call.args and isinstance(call.args[0], ast.Constant) and call.args[0].value == 0
+    ):
         return "a sleep: wait for a condition with until(), or say why with pause()"
-    if name in LIMITED:
+    if name in LIMITED or ast.unparse(call.func) in LIMITED:
         given = [*call.args[-1:], *(each.value for each in call.keywords if each.arg == "timeout")]
         for value in given:
-            if isinstance(value, ast.Constant) and isinstance(value.value, int | float) and value.value < LIMIT:
+            if (
+                isinstance(value, ast.Constant)
+                and isinstance(value.value, int | float)
+                and value.value < LIMIT
+            ):
                 return f"a limit of {value.value} s, which a busy machine outlasts: LIMIT of tests/waiting.py"
     return ""
 
