@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.refusing import RefusingServer, refusing
-from tests.waiting import LIMIT, until_async
+from tests.waiting import LIMIT, pause_async, until_async
 
 from meantime.carriers.ends import carrier_end
 from meantime.carriers.nats import join_request
@@ -135,7 +135,7 @@ async def reload_without_end(site: NatsSite) -> None:
     assert running is not None
     while running.is_alive:
         os.kill(running.pid, signal.SIGHUP)
-        await asyncio.sleep(0.01)
+        await pause_async(0.01, "a reload takes a moment")
 
 
 def test_a_server_reads_its_accounts_again_only_if_they_changed(tmp_path: Path):

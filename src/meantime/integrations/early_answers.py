@@ -6,12 +6,8 @@ that the connection was lost, where the server has said 401 or 413.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
-
-from anyio import BrokenResourceError
-from anyio.abc import ByteStream, SocketAttribute, SocketStream
 
 
 def read_early_answers(client: Any) -> None:
@@ -32,6 +28,8 @@ class _Backend:
         return getattr(self._inner, name)
 
     async def connect_tcp(self, *given: Any, **named: Any) -> Any:
+        from anyio.abc import SocketStream  # not before a client has loaded it
+
         stream = await self._inner.connect_tcp(*given, **named)
         connected = getattr(stream, "_stream", None)
         if isinstance(connected, SocketStream):
@@ -39,32 +37,33 @@ class _Backend:
         return stream
 
 
-class _TcpStream(ByteStream):
-    """What has arrived can be read after a write has failed, from a second descriptor."""
+class _TcpStream:
+    """A stream of anyio from which everything that arrived can be read after a write has failed: by a second
+    descriptor."""
 
-    def __init__(self, inner: SocketStream) -> None:
+    def __init__(self, inner: Any) -> None:
+        from anyio import BrokenResourceError
+        from anyio.abc import SocketAttribute
+
         self._inner = inner
+        self._broken = BrokenResourceError
         self._arrived = inner.extra(SocketAttribute.raw_socket).dup()
 
-    @property
-    def extra_attributes(self) -> Mapping[Any, Callable[[], Any]]:
-        return self._inner.extra_attributes
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
     async def receive(self, max_bytes: int = 65_536) -> bytes:
         try:
             return await self._inner.receive(max_bytes)
-        except BrokenResourceError:
+        except self._broken:
             with suppress(OSError):
                 if data := self._arrived.recv(max_bytes):
                     return data
             raise
 
     async def send(self, item: bytes) -> None:
-        with suppress(BrokenResourceError):  # TLS over this would read no more; `receive` fails at the end
+        with suppress(self._broken):  # TLS over this would read no more; `receive` fails at the end
             await self._inner.send(item)
-
-    async def send_eof(self) -> None:
-        await self._inner.send_eof()
 
     async def aclose(self) -> None:
         self._arrived.close()

@@ -70,8 +70,8 @@ class Wire(asyncio.Protocol, Generic[F]):
         self._lost()
 
     def _take_rest(self) -> None:
-        """What the other side said before it closed, as a refusal or a goodbye. A write that meets the closed
-        connection ends the transport at once, and that reads nothing more."""
+        """Takes a refusal or a goodbye that came before the connection was closed. A write that meets the end
+        of a connection ends the transport at once, and that reads nothing more."""
         with contextlib.suppress(OSError, LineTooLong), self.peer("socket").dup() as rest:
             rest.setblocking(False)
             while data := rest.recv(PIECE):
