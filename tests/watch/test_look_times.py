@@ -6,6 +6,7 @@ import asyncio
 from typing import cast
 
 import pytest
+from tests.refusing import http_refusal, refusing
 
 from meantime.kernel.model import Json
 from meantime.kernel.watches import WatchCursor, WatchSpec
@@ -85,6 +86,12 @@ async def test_looks_that_fail_come_once_a_minute_at_least_if_they_were_asked_fo
 async def test_an_address_that_does_not_answer_has_a_state_and_is_looked_at_as_often_as_others() -> None:
     look = await UrlState("http://127.0.0.1:1/", None).look(None)
     assert (look.state, look.failed) == ("no answer", False)
+
+
+async def test_an_address_that_refuses_before_it_has_read_the_question_has_answered() -> None:
+    with refusing(http_refusal("429 Too Many Requests", b"{}"), reads=10) as server:
+        look = await UrlState(f"http://{server.address}/", None).look(None)
+    assert look.state == "429"
 
 
 async def test_watches_that_began_together_do_not_look_together() -> None:
