@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from nats.aio.client import Client
+from nats.errors import Error
 from tests.waiting import until_async
 
 from meantime.carriers.nats.nats_address import NatsAddress
@@ -22,7 +23,6 @@ from meantime.testing.carrier.carrier_site import Ends
 from .nats_site import NatsSite, nats_site
 
 pytestmark = [pytest.mark.servers, pytest.mark.anyio]
-TRIES = 5  # to connect
 
 
 @pytest.fixture
@@ -42,14 +42,16 @@ class Intruder:
         self.refusals: list[str] = []
 
     async def __aenter__(self) -> Intruder:
-        """A server that reads its accounts again cuts off who comes at that moment."""
-        for _ in range(TRIES - 1):
-            with suppress(ConnectionResetError):
-                await self._connect()
-                return self
-            self.client = Client()
-        await self._connect()
+        await until_async(self._is_connected, "the intruder is connected")
         return self
+
+    async def _is_connected(self) -> bool:
+        """A server that reads its accounts again cuts off or refuses who comes at that moment."""
+        with suppress(ConnectionResetError, Error):
+            await self._connect()
+            return True
+        self.client = Client()
+        return False
 
     async def _connect(self) -> None:
         async def refused(problem: Exception) -> None:

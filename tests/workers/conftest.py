@@ -1,17 +1,19 @@
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+import math
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import until_async
 
-from meantime import Meantime, Settings
+from meantime import Meantime, Settings, Task
 from meantime.app.system_clock import SystemClock
 from meantime.app.worker_parts import make_worker
 from meantime.carriers.memory import MemoryBroker
+from meantime.workers.owner_state import LONGEST_STEP
 from meantime.workers.pools import WorkerPools
 from meantime.workers.worker_process import Worker
 
@@ -66,6 +68,50 @@ class Site:
     async def leave(self, name: str = "w1") -> None:
         await self.workers.pop(name).close()
 
+    async def lose(self, name: str = "w1") -> None:
+        """It leaves, and the owner has waited for it in vain."""
+        await self.leave(name)
+        await self.forget(name)
+
+    async def forget(self, name: str = "w1") -> None:
+        """The owner has waited in vain for this worker, which left."""
+        owner = self.pools.state
+
+        def is_forgotten() -> bool:
+            for (worker, _), state in owner.workers.items():
+                if worker == name:
+                    state.silent = owner._patience
+            return not any(worker == name for worker, _ in owner.workers)
+
+        await until_async(is_forgotten, f"the owner has forgotten {name}")
+
+    async def leave_for_a_while(self, name: str = "w1") -> None:
+        """It leaves, and the owner waits for it still."""
+        await self.leave(name)
+        await until_async(lambda: not self.broker._under_way, "nothing is on its way any more")
+        for (worker, _), state in self.pools.state.workers.items():
+            if worker == name:
+                state.silent = 20.0
+
+    def pass_time(self, seconds: float) -> None:
+        """At the owner, in steps that it counts whole."""
+        for _ in range(math.ceil(seconds / LONGEST_STEP)):
+            self.pools._alarm.cancel()
+            self.pools._ticked -= LONGEST_STEP
+            self.pools._tick()
+
+
+async def ended(mt: Meantime, id: str) -> Task:
+    """A task that this owner may not have started."""
+
+    async def is_over() -> Task | None:
+        task = await mt.get(id)
+        return task if task.ended else None
+
+    task = await until_async(is_over, "the task has ended")
+    assert task is not None
+    return task
+
 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
@@ -76,9 +122,3 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
         for name in list(site.workers):
             await site.leave(name)
         await site.close()
-
-
-async def until(holds: Callable[[], object], seconds: float = 20.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not holds():  # noqa: ASYNC110
-            await asyncio.sleep(0.02)

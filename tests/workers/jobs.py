@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
+
+from tests.waiting import until, until_async
 
 from meantime import current
 from meantime.kernel.questions import Question
@@ -39,9 +40,7 @@ def patient() -> str:
     """Looks whether it should stop, as a function on a thread must."""
     work = current()
     work.progress(10, "began")
-    for _ in range(600):
-        work.check()
-        time.sleep(0.05)
+    until(work.check, "it is asked to stop")
     return "never"
 
 
@@ -65,8 +64,7 @@ async def asks_for_a_word(path: str) -> int:
 
 
 async def waits_for(path: str) -> str:
-    while not Path(path).exists():  # noqa: ASYNC110  another process makes it
-        await asyncio.sleep(0.05)
+    await until_async(Path(path).exists, "the test makes the file")
     return "found"
 
 
@@ -84,8 +82,7 @@ def log_to(path: str, number: int) -> None:
 
 def deaf(path: str) -> str:
     """Never looks whether it should stop."""
-    while not Path(path).exists():
-        time.sleep(0.05)
+    until(Path(path).exists, "the test makes the file")
     return "at last"
 
 
@@ -103,8 +100,8 @@ def floods(times: int) -> str:
 async def tells(texts: list[str], go_on: str = "") -> str:
     """Tells each of the texts; with `go_on`, it ends when that file is there."""
     answers = [await current().notify(text) for text in texts]
-    while go_on and not Path(go_on).exists():  # noqa: ASYNC110  the test makes it
-        await asyncio.sleep(0.02)
+    if go_on:
+        await until_async(Path(go_on).exists, "the test makes the file")
     return " ".join(sorted(set(answers)))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.waiting import LIMIT, until_async
 
 from meantime import Call, Shell, Status
 from meantime.kernel.model import Claim, Run, Task, Work
@@ -17,7 +18,7 @@ from meantime.workers.grant_seal import MOST_KEYS, InputMessage, OwnerSeal, Work
 from meantime.workers.owner_state import OwnerState
 
 from . import jobs
-from .conftest import PLACE, Site, until
+from .conftest import PLACE, Site
 from .test_trust import Recorder
 
 SECRET = "hunter2-of-the-seal"
@@ -130,9 +131,9 @@ async def test_whoever_reads_the_carrier_learns_no_input(site: Site):
     handle = await mt.thread("a").start(
         Shell(f": {SECRET}; read x; exit 3", env={"A": SECRET}, stdin=f"{SECRET}\n"), place=PLACE
     )
-    assert getattr((await handle.wait(20)).outcome, "exit_code", None) == 3
+    assert getattr((await handle.wait(LIMIT)).outcome, "exit_code", None) == 3
     called = await mt.thread("a").start(Call(jobs.length, SECRET), place=PLACE)
-    assert await called.result(20) == len(SECRET)
+    assert await called.result(LIMIT) == len(SECRET)
     sent = b"".join([data for _, data in recorder.messages] + [data for *_, data in recorder.offers])
     assert b'"granted"' in sent
     assert SECRET.encode() not in sent
@@ -156,6 +157,7 @@ async def test_a_claim_without_a_key_is_denied(site: Site):
 # -- another version
 
 
+@pytest.mark.breadth
 @pytest.mark.anyio
 async def test_a_worker_of_an_earlier_version_claims_nothing_and_people_see_why(site: Site):
     """It has neither the key nor the label, and knows nothing of them; a newer worker takes the work."""
@@ -163,14 +165,17 @@ async def test_a_worker_of_an_earlier_version_claims_nothing_and_people_see_why(
     old = await site.worker("old")
     old._labels = old._settings.labels
     old._seal_key.public = old.state.key = ""
-    await until(lambda: any(one.alive and not one.key for one in site.pools.state.workers.values()))
+    await until_async(
+        lambda: any(one.alive and not one.key for one in site.pools.state.workers.values()),
+        "the owner knows the worker",
+    )
     handle = await mt.thread("a").start(Shell("true"), place=PLACE)
     assert site.pools.state.missing(Need(PLACE, "shell")) == (
         "no worker of pool default opens sealed work: update Meantime there (old cannot)"
     )
     site.broker.put("default", "offered all the same", site.pools._post.signer.signed(_offer()))
     await site.worker("new")
-    assert (await handle.wait(20)).status is Status.COMPLETED
+    assert (await handle.wait(LIMIT)).status is Status.COMPLETED
     assert not old.state.pending
     assert not old.runs
 
@@ -242,6 +247,7 @@ def test_a_refused_answer_has_nothing_to_seal():
     assert KEY.opened_input(refused, "w1") == refused
 
 
+@pytest.mark.breadth
 @pytest.mark.anyio
 async def test_what_is_sent_to_a_command_crosses_sealed_even_after_a_restart_of_its_worker(site: Site):
     """The new life of the worker has another key; the owner learns it with its next message."""
@@ -250,12 +256,12 @@ async def test_what_is_sent_to_a_command_crosses_sealed_even_after_a_restart_of_
     await site.worker()
     line = f"while read x; do printf '%s ' $x >>{site.folder}/got; done"
     handle = await mt.thread("a").start(Shell(line, open_stdin=True), place=PLACE)
-    await until(lambda: site.workers["w1"].runs)
+    await until_async(lambda: site.workers["w1"].runs, "the worker has a run")
     await handle.send(f"{SECRET}-1\n")
     await site.leave()
     await site.worker()
     await handle.send(f"{SECRET}-2\n", eof=True)
-    await handle.wait(20)
+    await handle.wait(LIMIT)
     assert (site.folder / "got").read_text() == f"{SECRET}-1 {SECRET}-2 "
     sent = b"".join(data for _, data in seen.messages)
     assert b'"send"' in sent
@@ -272,7 +278,7 @@ async def test_a_worker_of_an_earlier_version_is_sent_what_it_can_read(
     mt = await site.open()
     await site.worker()
     handle = await mt.thread("a").start(Shell("read x; echo got $x", open_stdin=True), place=PLACE)
-    await until(lambda: site.workers["w1"].runs)
+    await until_async(lambda: site.workers["w1"].runs, "the worker has a run")
     await handle.send("hello\n")
-    await handle.wait(20)
+    await handle.wait(LIMIT)
     assert (await handle.log.read()).text == "got hello\n"

@@ -6,6 +6,7 @@ import errno
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Call, Shell, Status
 from meantime.kernel.errors import Degraded
@@ -18,7 +19,7 @@ from meantime.workers.messages import GrantedMessage, OfferMessage
 from meantime.workers.worker_state import ENDED_AGAIN, SYNC_AT, JournalEntry, WorkerSideState, lost_ending
 
 from . import jobs
-from .conftest import PLACE, Site, until
+from .conftest import PLACE, Site
 from .simulation import Row, as_task
 
 pytestmark = pytest.mark.anyio
@@ -47,6 +48,7 @@ def test_an_ending_is_synced_once_when_the_owner_does_not_acknowledge_it():
     assert state.tick(ENDED_AGAIN[-1]) == [Say(ended)]
 
 
+@pytest.mark.breadth
 async def test_an_ending_is_sent_first_and_then_written_down(site: Site, monkeypatch: pytest.MonkeyPatch):
     """The conversation waits for the message, and nobody for the file."""
     mt = await site.open()
@@ -64,30 +66,30 @@ async def test_an_ending_is_sent_first_and_then_written_down(site: Site, monkeyp
 
     monkeypatch.setattr(ClaimJournal, "keep", kept)
     handle = await mt.thread("a").start(Call(jobs.waits_for, str(site.folder / "go")), place=PLACE)
-    await until(lambda: worker.state.running)
+    await until_async(lambda: worker.state.running, "the run is under way")
     monkeypatch.setattr(worker._carrier, "to_owner", sent)
     (site.folder / "go").touch()
-    await until(lambda: "kept" in happened)
+    await until_async(lambda: "kept" in happened, "the ending was written down")
     assert happened[:2] == ["sent", "kept"]
     monkeypatch.setattr(worker._carrier, "to_owner", to_owner)
-    assert (await handle.wait(20)).status is Status.COMPLETED
+    assert (await handle.wait(LIMIT)).status is Status.COMPLETED
 
 
 async def test_a_worker_that_closes_has_written_the_endings_that_nobody_acknowledged(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(worker_process, "ENDED_KEPT", 60.0)
+    monkeypatch.setattr(worker_process, "ENDED_KEPT", 600.0)
     mt = await site.open()
     worker = await site.worker()
     handle = await mt.thread("a").start(Call(jobs.waits_for, str(site.folder / "go")), place=PLACE)
-    await until(lambda: worker.state.running)
+    await until_async(lambda: worker.state.running, "the run is under way")
     site.broker.stop()
     (site.folder / "go").touch()
-    await until(lambda: not worker.state.running)
+    await until_async(lambda: not worker.state.running, "the run has ended")
     await site.leave()
     site.broker.start()
     await site.worker()
-    assert (await handle.wait(20)).status is Status.COMPLETED
+    assert (await handle.wait(LIMIT)).status is Status.COMPLETED
 
 
 async def test_a_command_whose_files_find_no_room_is_another_workers(
@@ -107,11 +109,13 @@ async def test_a_command_whose_files_find_no_room_is_another_workers(
 
     monkeypatch.setattr(ShellRunner, "prepare", prepared)
     handle = await mt.thread("a").start(Shell("echo done"), place=PLACE)
-    await until(lambda: not full[0])
-    await until(lambda: site.pools.counters().get("workers.unbegun"))
+    await until_async(lambda: not full[0], "the disk was full once")
+    await until_async(
+        lambda: site.pools.counters().get("workers.unbegun"), "the owner knows that it never began"
+    )
     assert not list((site.folder / "home-w1" / "journal").glob("*.json"))
     await site.worker("w2")  # the first one rests, though it was waiting for offers
-    task = await handle.wait(20)
+    task = await handle.wait(LIMIT)
     assert task.status is Status.COMPLETED
     assert task.run.claim is not None
     assert task.run.claim.worker == "w2"
@@ -132,7 +136,7 @@ async def test_the_trace_of_a_command_is_there_before_its_claim_is_written_down(
 
     monkeypatch.setattr(ShellRunner, "prepare", prepared)
     handle = await mt.thread("a").start(Shell("echo done"), place=PLACE)
-    assert (await handle.wait(20)).status is Status.COMPLETED
+    assert (await handle.wait(LIMIT)).status is Status.COMPLETED
     assert not written
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.waiting import until_async
 
 from meantime.workers.message_batch import MOST_BATCHED, MessageBatch, unbatched
 from meantime.workers.message_parts import PIECE, WHOLE
@@ -32,17 +33,15 @@ async def test_messages_of_one_step_are_one_frame_for_each_recipient_in_their_or
 async def test_a_message_that_may_wait_travels_with_the_next_one_or_alone_after_its_time():
     sent: list[bytes] = []
     batch = MessageBatch(lambda recipient, data: sent.append(data))
-    batch.add("w1", b"1", wait=60.0)
+    batch.add("w1", b"1", wait=600.0)
     await asyncio.sleep(0)
     assert not sent
     batch.add("w1", b"2")
     await asyncio.sleep(0)
     assert sent == [WHOLE + b"[1,2]"]
     batch.add("w1", b"3", wait=0.001)
-    batch.add("w1", b"4", wait=60.0)
-    async with asyncio.timeout(20):
-        while len(sent) < 2:  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
+    batch.add("w1", b"4", wait=600.0)
+    await until_async(lambda: len(sent) == 2, "the time of the first is over", lambda: sent)
     assert sent[1] == WHOLE + b"[3,4]"
 
 

@@ -3,18 +3,19 @@ perform holds up nobody, says why it waits, and has failed after a while."""
 
 from __future__ import annotations
 
-import asyncio
+from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, stays_async, until_async
 
-from meantime import Agent, Call, InvalidInput, Settings, Shell, Status, Tool
+from meantime import Agent, Call, Handle, InvalidInput, Settings, Shell, Status, Tool
 from meantime.kernel.placement import MOST_LABELS, check_labels, check_place
 from meantime.kernel.pool_slots import Need, need_of
 from meantime.kernel.row_facts import now_line
 from meantime.workers.capabilities import MOST_NAMES, Capability, advertised, has_function, missing
 
 from . import jobs
-from .conftest import JOBS, PLACE, Site, until
+from .conftest import JOBS, PLACE, Site
 
 A100 = "pool:default?gpu=a100"
 ADD = Need(PLACE, "call", f"{JOBS}:add")
@@ -34,12 +35,12 @@ async def test_only_a_worker_with_the_labels_claims_a_task(site: Site):
     await site.worker("plain")
     handle = await mt.thread("a").start(Call(jobs.add, 1, 2), place=A100)
     other = await mt.thread("a").start(Call(jobs.add, 1, 2), place=PLACE)
-    assert await other.result(20) == 3  # what waits for a label holds up nobody
+    assert await other.result(LIMIT) == 3  # what waits for a label holds up nobody
     assert await _line(site, handle.id) == (
         "waits: no worker of pool default has the label gpu=a100 (plain cannot)"
     )
     await site.worker("big", labels={"gpu": "a100", "zone": "b"})
-    task = await handle.wait(20)
+    task = await handle.wait(LIMIT)
     assert task.run.claim is not None
     assert task.run.claim.worker == "big"
 
@@ -49,7 +50,7 @@ async def test_a_configured_place_can_name_labels(site: Site):
     mt = await site.open(place={"shell": "pool:default?zone=b&gpu=a100"})
     await site.worker("plain")
     await site.worker("big", labels={"gpu": "a100", "zone": "b"})
-    task = await (await mt.thread("a").start(Shell("true"))).wait(20)
+    task = await (await mt.thread("a").start(Shell("true"))).wait(LIMIT)
     assert (task.place, task.run.claim and task.run.claim.worker) == (A100 + "&zone=b", "big")
 
 
@@ -115,7 +116,7 @@ async def test_a_function_that_nobody_has_holds_up_nobody(site: Site):
     await site.worker(slots=1)
     thread = mt.thread("a")
     unknown = [await thread.start(Call(jobs_elsewhere), place=PLACE) for _ in range(5)]
-    assert await (await thread.start(Call(jobs.add, 1, 2), place=PLACE)).result(20) == 3
+    assert await (await thread.start(Call(jobs.add, 1, 2), place=PLACE)).result(LIMIT) == 3
     assert {(await one.get()).status for one in unknown} == {Status.QUEUED}
     assert "no worker of pool default has the function" in await _line(site, unknown[0].id)
     (need,) = mt._owner.about().unmet
@@ -128,6 +129,7 @@ def jobs_elsewhere() -> None:
     """A function of a module that no worker lists."""
 
 
+@pytest.mark.breadth
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     ("place", "reason"),
@@ -138,9 +140,12 @@ def jobs_elsewhere() -> None:
     ],
 )
 async def test_work_that_nobody_can_perform_has_failed_after_a_while(site: Site, place: str, reason: str):
-    mt = await site.open(worker_wait=0.6)
+    mt = await site.open(worker_wait=10.0)
     await site.worker()
-    task = await (await mt.thread("a").start(Call(jobs_elsewhere), place=place)).wait(20)
+    await until_async(lambda: site.pools.about(), "the owner knows the worker")
+    handle = await mt.thread("a").start(Call(jobs_elsewhere), place=place)
+    site.pass_time(14.0)
+    task = await handle.wait(LIMIT)
     assert (task.status, task.outcome and getattr(task.outcome, "code", "")) == (Status.FAILED, "no_worker")
     assert reason in str(task.outcome)
     assert (await mt.stats())["workers.no_worker"] == 1
@@ -149,46 +154,54 @@ async def test_work_that_nobody_can_perform_has_failed_after_a_while(site: Site,
         await turn.ack()
 
 
+@pytest.mark.breadth
 @pytest.mark.anyio
 async def test_work_that_waits_for_a_slot_only_never_fails_for_want_of_a_worker(site: Site):
-    mt = await site.open(worker_wait=0.6)
+    mt = await site.open(worker_wait=10.0)
     await site.worker(slots=1)
     thread = mt.thread("a")
     first = await thread.start(Call(jobs.waits_for, str(site.folder / "go")), place=PLACE)
+    await until_async(lambda: site.workers["w1"].state.running, "the run is under way")
     more = [await thread.start(Call(jobs.add, n, 0), place=PLACE) for n in range(5)]
-    await asyncio.sleep(2.0)  # three times as long as work may wait for a worker that is not there
-    assert {(await one.get()).status for one in more} == {Status.QUEUED}
+    site.pass_time(14.0)  # longer than work may wait for a worker that is not there
+    await stays_async(lambda: _are_queued(more), "all of them wait")
     (site.folder / "go").touch()
-    assert (await first.wait(20)).status is Status.COMPLETED
-    assert [await one.result(20) for one in more] == list(range(5))
+    assert (await first.wait(LIMIT)).status is Status.COMPLETED
+    assert [await one.result(LIMIT) for one in more] == list(range(5))
 
 
+async def _are_queued(handles: list[Handle[Any]]) -> bool:
+    return {(await one.get()).status for one in handles} == {Status.QUEUED}
+
+
+@pytest.mark.breadth
 @pytest.mark.anyio
 async def test_while_the_carrier_is_down_nobody_is_missing(site: Site):
-    mt = await site.open(worker_wait=0.6)
+    mt = await site.open(worker_wait=10.0)
     site.broker.stop()
     handle = await mt.thread("a").start(Call(jobs.add, 1, 2), place=PLACE)
-    await asyncio.sleep(2.0)  # three times as long as it may wait
-    assert (await handle.get()).status is Status.QUEUED
+    site.pass_time(60.0)
+    await stays_async(lambda: _are_queued([handle]), "it waits")
     site.broker.start()
     await site.worker()
-    assert await handle.result(20) == 3
+    assert await handle.result(LIMIT) == 3
 
 
+@pytest.mark.breadth
 @pytest.mark.anyio
 async def test_offers_that_nobody_is_left_to_claim_are_queued_again(site: Site):
     """Otherwise they would fill the queue of the pool, and what others can perform would not be offered."""
-    mt = await site.open(worker_lease=0.5, worker_grace=0.5)
+    mt = await site.open()
     leaving = await site.worker("w1", slots=2)
     thread = mt.thread("a")
     leaving.is_draining = True  # it is offered everything, and claims nothing
     handles = [await thread.start(Call(jobs.add, n, 0), place=PLACE) for n in range(4)]
     await site.worker("w2", slots=2, tools=[], shell=True)
-    await site.leave("w1")
-    await until(lambda: not site.pools.state.offers)
-    assert (await (await thread.start(Shell("true"), place=PLACE)).wait(20)).status is Status.COMPLETED
+    await site.lose("w1")
+    await until_async(lambda: not site.pools.state.offers, "nothing is offered any more")
+    assert (await (await thread.start(Shell("true"), place=PLACE)).wait(LIMIT)).status is Status.COMPLETED
     await site.worker("w3")
-    assert [await one.result(20) for one in handles] == [0, 1, 2, 3]
+    assert [await one.result(LIMIT) for one in handles] == [0, 1, 2, 3]
 
 
 # -- what workers say of themselves
@@ -235,7 +248,7 @@ def test_an_unmet_need_says_what_those_miss_who_come_closest():
 async def test_the_functions_of_a_worker_reach_the_owner(site: Site):
     await site.open()
     await site.worker(tools=[JOBS])
-    await until(lambda: site.pools.state.slots_for(ADD))
+    await until_async(lambda: site.pools.state.slots_for(ADD), "the owner knows the function")
     assert site.pools.state.missing(ADD) == ""
     assert "has the function" in site.pools.state.missing(ADD._replace(name=f"{JOBS}:none"))
 
@@ -248,7 +261,7 @@ async def test_a_worker_that_may_perform_nothing_is_not_waited_for(site: Site):
     for work, reason in ((Shell("true"), "performs commands"), (Call(jobs.add, 1, 2), "performs functions")):
         handle = await mt.thread("a").start(work, place=PLACE)
         need = need_of(await handle.get())
-        await until(lambda: site.pools.about())
+        await until_async(lambda: site.pools.about(), "the owner knows the worker")
         assert site.pools.state.slots_for(need) == 0
         assert site.pools.state.missing(need) == f"no worker of pool default {reason} (bare cannot)"
         await handle.cancel()

@@ -7,16 +7,17 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Call, Shell, Status
 from meantime.kernel.model import Chunk, Claim
 from meantime.testing import FakeClock
-from meantime.workers import worker_run
+from meantime.workers import output_ahead, worker_run
 from meantime.workers.messages import AnswerMessage, FromOwner
 from meantime.workers.output_ahead import AHEAD, FRESH, MOST_AHEAD, OutputAhead
 
 from . import jobs
-from .conftest import PLACE, Site, until
+from .conftest import PLACE, Site
 
 pytestmark = pytest.mark.anyio
 CLAIM = Claim("w1", "home", "boot", "nonce")
@@ -48,13 +49,11 @@ async def _echoed(site: Site) -> str:
 
     async def send() -> None:
         for number in range(LINES):
-            while len(seen.splitlines()) < number:  # noqa: ASYNC110
-                await asyncio.sleep(0.005)
+            await until_async(lambda n=number: len(seen.splitlines()) >= n, "the line before is seen")
             await handle.send(f"{number}\n", eof=number == LINES - 1)
 
-    async with asyncio.timeout(30):
-        while not site.workers["w1"].runs:  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+    await until_async(lambda: site.workers["w1"].runs, "the worker has a run")
+    async with asyncio.timeout(LIMIT):
         sending = asyncio.create_task(send())
         async for piece in handle.log.follow():
             seen += piece.text
@@ -64,6 +63,7 @@ async def _echoed(site: Site) -> str:
 
 async def test_a_followed_line_comes_with_the_wake(site: Site, monkeypatch: pytest.MonkeyPatch):
     """One read then finds nothing more, before the next wait: the line itself needs none."""
+    monkeypatch.setattr(output_ahead, "FRESH", LIMIT)  # a busy machine is slower than a second
     await site.open()
     await site.worker()
     sent = _counted(site, monkeypatch)
@@ -98,7 +98,7 @@ async def test_an_ending_of_a_function_waits_for_no_thread(site: Site, monkeypat
 
     monkeypatch.setattr(asyncio, "to_thread", counted)
     handle = await mt.thread("a").start(Call(jobs.forever), place=PLACE)
-    await until(lambda: site.workers["w1"].runs)
+    await until_async(lambda: site.workers["w1"].runs, "the worker has a run")
     answer = await handle.cancel(wait=True)
     assert answer.task.status is Status.CANCELLED
     assert worker_run.__name__ not in asked

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Call, HttpDoor
 from meantime.app.ledger_owner import LedgerOwner
@@ -14,7 +15,7 @@ from meantime.surfaces.http.http_settings import HttpSettings
 from surfaces.http.listening import Listener
 
 from . import jobs
-from .conftest import PLACE, Site, until
+from .conftest import PLACE, Site
 
 pytestmark = pytest.mark.anyio
 COUNTED = {
@@ -37,7 +38,7 @@ async def test_counters_workers_and_places_are_in_stats_info_and_events(site: Si
         assert snapshot.data["stats"]["workers"]["pool.default"] == 1
         work = Call(jobs.waits_for, str(site.folder / "go"))
         handle = await mt.thread("a").start(work, place=PLACE)
-        await until(lambda: site.workers["w1"].state.running)
+        await until_async(lambda: site.workers["w1"].state.running, "the run is under way")
         while (said := await stream.hear()).data.get("worker") is None:
             assert (said.data["id"], said.data["place"]) == (handle.id, PLACE)
         assert said.data["worker"] == "w1"
@@ -47,4 +48,4 @@ async def test_counters_workers_and_places_are_in_stats_info_and_events(site: Si
         (worker,) = (await http.get("/v1/info")).json()["workers"]
         assert (worker["name"], worker["pool"], worker["slots"]) == ("w1", "default", 4)
         (site.folder / "go").touch()
-        await handle.wait(20)
+        await handle.wait(LIMIT)

@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until, until_async
 
 from carriers.postgres_server import PostgresServer, postgres_server
 from meantime import Call, Meantime, Shell, Status
@@ -19,9 +20,9 @@ from meantime.carriers.postgres.worker_roles import add_worker, remove_worker
 
 from . import jobs
 from .conftest import JOBS, PLACE
-from .test_processes import Machine, started, until
+from .test_processes import Machine, started
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres workers")]
+pytestmark = [pytest.mark.servers, pytest.mark.xdist_group("postgres workers")]
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,7 @@ def machine(tmp_path: Path, server: PostgresServer) -> Iterator[PostgresMachine]
     finally:
         for worker in machine.workers:
             worker.terminate()
-            worker.wait(60)
+            worker.wait(LIMIT)
         machine.run("down", "--stop")
         asyncio.run(remove_worker(machine.address, "w1"))
 
@@ -66,12 +67,12 @@ def test_a_command_outlives_its_worker_and_its_owner(machine: PostgresMachine):
     worker = machine.worker()
     id = started(machine)
     worker.kill()
-    worker.wait(30)
+    worker.wait(LIMIT)
     machine.worker()
     machine.kill_daemon()
     machine.run("up")
     (machine.folder / "go").touch()
-    until(lambda: machine.state(id) == "completed")
+    until(lambda: machine.state(id) == "completed", "the task has completed")
     assert machine.run("logs", id) == "begun\ndone\n"
     assert machine.json("show", id)["worker"] == "w1"
     assert len(machine.json("inbox", "conv")["notices"]) == 1
@@ -81,7 +82,7 @@ def test_a_command_is_cancelled_and_a_label_is_waited_for(machine: PostgresMachi
     machine.worker()
     id = started(machine)
     machine.run("cancel", id)
-    until(lambda: machine.state(id) == "cancelled")
+    until(lambda: machine.state(id) == "cancelled", "the task is cancelled")
     waits = machine.run("run", "-q", "--place", "pool:default?gpu=a100", "--", "true").strip()
     assert "no worker of pool default has the label gpu=a100" in machine.run("show", waits)
     assert "gpu=a100" in machine.run("status")
@@ -104,16 +105,18 @@ async def test_functions_and_output_cross_the_server(tmp_path: Path, server: Pos
             await worker.open()
             try:
                 thread = mt.thread("a")
-                assert await (await thread.start(Call(jobs.add, 1, 2), place=PLACE)).result(30) == 3
+                assert await (await thread.start(Call(jobs.add, 1, 2), place=PLACE)).result(LIMIT) == 3
                 big = await thread.start(Call(jobs.big, 1_000_000), place=PLACE)
-                assert await big.result(60) == "x" * 1_000_000
+                assert await big.result(LIMIT) == "x" * 1_000_000
                 work = Shell("seq 1 40000; read x; echo $x", open_stdin=True)
                 command = await thread.start(work, place=PLACE)
-                async with asyncio.timeout(30):
-                    while (await command.log.tail(1)).text != "40000\n":  # noqa: ASYNC110
-                        await asyncio.sleep(0.1)
+
+                async def is_printed() -> bool:
+                    return (await command.log.tail(1)).text == "40000\n"
+
+                await until_async(is_printed, "the last line is there")
                 await command.send("hello\n")
-                assert (await command.wait(30)).status is Status.COMPLETED
+                assert (await command.wait(LIMIT)).status is Status.COMPLETED
                 assert (await command.log.tail(1)).text == "hello\n"
             finally:
                 await worker.close()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.waiting import LIMIT, pause_async, until_async
 
 from meantime import Call, LimitReached, Limits, Shell, Status, current
 
 from . import jobs
-from .conftest import PLACE, Site, until
+from .conftest import PLACE, Site
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.breadth]
 
 
 async def test_at_most_twice_the_free_slots_are_offered(site: Site):
@@ -20,18 +21,18 @@ async def test_at_most_twice_the_free_slots_are_offered(site: Site):
     gate = site.folder / "go"
     thread = mt.thread("a")
     handles = [await thread.start(Call(jobs.waits_for, str(gate)), place=PLACE) for _ in range(20)]
-    await until(lambda: worker.state.running == 3)
+    await until_async(lambda: worker.state.running == 3, "three runs are under way")
     assert len(site.pools.state.offers) <= 3  # those that were out already: no slot is free for more
     assert [(await one.get()).status for one in handles].count(Status.RUNNING) == 3
     gate.touch()
     for one in handles:
-        assert (await one.wait(30)).status is Status.COMPLETED
+        assert (await one.wait(LIMIT)).status is Status.COMPLETED
 
 
 async def test_offers_are_at_most_twice_the_slots_while_nobody_claims(site: Site):
     mt = await site.open(limits=Limits(per_thread=-1))
     worker = await site.worker(slots=3)
-    await until(lambda: site.pools.about())
+    await until_async(lambda: site.pools.about(), "the owner knows the worker")
     worker._carrier.pull = _nothing  # type: ignore[method-assign]
     await asyncio.sleep(0)
     for _ in range(20):
@@ -41,7 +42,7 @@ async def test_offers_are_at_most_twice_the_slots_while_nobody_claims(site: Site
 
 
 async def _nothing(pool: str, free: int, wait: float) -> list[object]:
-    await asyncio.sleep(0.05)
+    await pause_async(0.05, "a pull that finds nothing")
     return []
 
 
@@ -51,14 +52,14 @@ async def test_a_thread_has_its_own_limit_at_workers_too(site: Site):
     gate = site.folder / "go"
     mine = [await mt.thread("a").start(Call(jobs.waits_for, str(gate)), place=PLACE) for _ in range(4)]
     other = await mt.thread("b").start(Call(jobs.add, 1, 2), place=PLACE)
-    assert await other.result(20) == 3
-    await until(lambda: worker.state.running == 2)
+    assert await other.result(LIMIT) == 3
+    await until_async(lambda: worker.state.running == 2, "two runs are under way")
     assert [(await one.get()).status.value for one in mine] == ["running", "running", "queued", "queued"]
     with pytest.raises(LimitReached, match="2 of at most 2 call tasks"):
         await mt.thread("a").start(Call(jobs.add, 1, 2), place=PLACE, on_limit="reject")
     gate.touch()
     for one in mine:
-        assert (await one.wait(20)).status is Status.COMPLETED
+        assert (await one.wait(LIMIT)).status is Status.COMPLETED
 
 
 async def test_a_thread_does_not_starve_another_in_a_pool(site: Site):
@@ -66,12 +67,12 @@ async def test_a_thread_does_not_starve_another_in_a_pool(site: Site):
     await site.worker(slots=1)
     gate, log = site.folder / "go", site.folder / "log"
     await mt.thread("greedy").start(Call(jobs.waits_for, str(gate)), place=PLACE)
-    await until(lambda: site.workers["w1"].state.running == 1)
+    await until_async(lambda: site.workers["w1"].state.running == 1, "the run is under way")
     greedy = [await mt.thread("greedy").start(Call(jobs.log_to, str(log), n), place=PLACE) for n in range(10)]
     modest = await mt.thread("modest").start(Call(jobs.log_to, str(log), 99), place=PLACE)
     gate.touch()
     for one in (*greedy, modest):
-        await one.wait(30)
+        await one.wait(LIMIT)
     assert [int(line) for line in log.read_text().split()].index(99) <= 3  # two offers were out already
 
 
@@ -81,12 +82,12 @@ async def test_a_function_does_not_starve_another_in_a_pool(site: Site):
     gate, log = site.folder / "go", site.folder / "log"
     thread = mt.thread("a")
     await thread.start(Call(jobs.waits_for, str(gate)), place=PLACE)
-    await until(lambda: site.workers["w1"].state.running == 1)
+    await until_async(lambda: site.workers["w1"].state.running == 1, "the run is under way")
     many = [await thread.start(Call(jobs.log_to, str(log), n), place=PLACE) for n in range(10)]
     command = await thread.start(Shell(f"echo 99 >> {log}"), place=PLACE)
     gate.touch()
     for one in (*many, command):
-        await one.wait(30)
+        await one.wait(LIMIT)
     assert [int(line) for line in log.read_text().split()].index(99) <= 4
 
 
@@ -97,7 +98,7 @@ async def test_a_batch_of_placed_work_is_counted_and_told(site: Site):
     batch = thread.batch("b1")
     for n in range(3):
         await batch.start(Call(jobs.add, n, 0), place=PLACE)
-    await asyncio.wait_for(batch.wait(), 20)
+    await asyncio.wait_for(batch.wait(), LIMIT)
     assert (await batch.count()).ended == 3
     async with thread.turn() as turn:
         assert [notice.batch.ended for notice in turn.notices if notice.batch] == [1, 2, 3]
@@ -110,7 +111,7 @@ async def test_an_idle_thread_is_woken_by_placed_work(site: Site):
     thread = mt.thread("a")
     waiting = asyncio.ensure_future(anext(aiter(thread.wakeups())))
     await thread.start(Call(jobs.add, 1, 2), place=PLACE)
-    await asyncio.wait_for(waiting, 20)
+    await asyncio.wait_for(waiting, LIMIT)
 
 
 async def test_the_depth_of_work_that_starts_placed_work_is_counted(site: Site):
@@ -122,7 +123,7 @@ async def test_the_depth_of_work_that_starts_placed_work_is_counted(site: Site):
         assert current().task_id
         await thread.start(Call(jobs.add, 1, 2), place=PLACE)
 
-    task = await (await thread.start(Call(parent), place="here")).wait(20)
+    task = await (await thread.start(Call(parent), place="here")).wait(LIMIT)
     assert task.status is Status.FAILED
     assert "may not start more" in str(task.outcome)
 
@@ -138,20 +139,20 @@ async def test_a_full_queue_refuses_placed_work(site: Site):
 
 
 async def test_the_numbers_of_workers_are_counted(site: Site):
-    mt = await site.open(worker_lease=0.5, worker_grace=0.5)
+    mt = await site.open()
     await site.worker("w1")
     await site.worker("w2", pool="gpu")
     thread = mt.thread("a")
-    assert await (await thread.start(Call(jobs.add, 1, 2), place=PLACE)).result(20) == 3
+    assert await (await thread.start(Call(jobs.add, 1, 2), place=PLACE)).result(LIMIT) == 3
     lost = await thread.start(Call(jobs.forever), place=PLACE)
-    await until(lambda: site.workers["w1"].state.running)
+    await until_async(lambda: site.workers["w1"].state.running, "the run is under way")
     stats = await mt.stats()
     assert {name: stats[f"workers.{name}"] for name in ("offered", "claimed", "carrier_up", "following")} == {
         "offered": 2, "claimed": 2, "carrier_up": 1, "following": 1,
     }  # fmt: skip
     assert (stats["workers.pool.default"], stats["workers.pool.gpu"]) == (1, 1)
-    await site.leave("w1")
-    assert (await lost.wait(20)).status is Status.LOST
+    await site.lose("w1")
+    assert (await lost.wait(LIMIT)).status is Status.LOST
     waits = await thread.start(Call(jobs.add, 1, 2), place=PLACE)
     stats = await mt.stats()
     assert (stats["workers.lost_silent"], stats["workers.unclaimed"]) == (1, 0)  # nobody can perform it

@@ -8,14 +8,14 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until
 
-pytestmark = pytest.mark.xdist_group("workers")
+pytestmark = [pytest.mark.xdist_group("workers"), pytest.mark.processes]
 MEANTIME = [sys.executable, "-m", "meantime.app.main"]
 
 
@@ -33,7 +33,9 @@ class Machine:
         self.workers: list[subprocess.Popen[Any]] = []
 
     def run(self, *words: str) -> str:
-        done = subprocess.run([*MEANTIME, *words], env=self.env, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [*MEANTIME, *words], env=self.env, capture_output=True, text=True, timeout=LIMIT
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -44,36 +46,20 @@ class Machine:
         log = (self.folder / "worker.log").open("ab")
         worker = subprocess.Popen([*MEANTIME, "worker"], env=self.env, stdout=log, stderr=log)
         self.workers.append(worker)
-        until(lambda: [one for one in self.json("workers")["workers"] if one["silent"] < 1])
+        until(
+            lambda: any(one["silent"] < 1 for one in self.json("workers")["workers"]), "the worker is there"
+        )
         return worker
 
     def kill_daemon(self) -> None:
         os.kill(self.json("status")["info"]["pid"], signal.SIGKILL)
-        until(lambda: subprocess.run([*MEANTIME, "status"], env=self.env, capture_output=True).returncode)
+        until(
+            lambda: subprocess.run([*MEANTIME, "status"], env=self.env, capture_output=True).returncode,
+            "the daemon is gone",
+        )
 
     def state(self, id: str) -> str:
         return self.json("show", id)["state"]
-
-
-def until(holds: Callable[[], object], seconds: float = 30.0) -> None:
-    over = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < over, "it did not come to hold"
-        time.sleep(0.05)
-
-
-def until_said(text: str, machine: Machine, *words: str) -> None:
-    said = ""
-
-    def is_said() -> bool:
-        nonlocal said
-        said = machine.run(*words)
-        return text in said
-
-    try:
-        until(is_said)
-    except AssertionError:
-        raise AssertionError(f"{text!r} was not said, but:\n{said}") from None
 
 
 @pytest.fixture
@@ -85,37 +71,36 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     finally:
         for worker in machine.workers:
             worker.terminate()
-            worker.wait(60)
+            worker.wait(LIMIT)
         machine.run("down", "--stop")
 
 
 def started(machine: Machine) -> str:
     line = f"echo begun; while [ ! -e {machine.folder}/go ]; do sleep 0.05; done; echo done"
     id = machine.run("run", "-q", "--place", "pool:default", "--thread", "conv", "-c", line).strip()
-    until(lambda: machine.state(id) == "running")
-    until(lambda: "begun" in machine.run("logs", id))
+    until(lambda: machine.state(id) == "running", "the task runs")
+    until(lambda: "begun" in machine.run("logs", id), "the command has begun")
     return id
 
 
-@pytest.mark.slow
+@pytest.mark.core("the one worker that is killed")
 def test_a_command_outlives_its_worker_and_its_owner(machine: Machine):
     """Both are killed with -9, one after the other; the command runs once, and its thread is told once."""
     worker = machine.worker()
     id = started(machine)
     worker.kill()
-    worker.wait(30)
+    worker.wait(LIMIT)
     machine.worker()
     machine.kill_daemon()
     machine.run("up")
     (machine.folder / "go").touch()
-    until(lambda: machine.state(id) == "completed")
+    until(lambda: machine.state(id) == "completed", "the task has completed")
     assert machine.run("logs", id) == "begun\ndone\n"
     shown = machine.json("show", id)
     assert (shown["worker"], shown["place"]) == ("local", "pool:default")
     assert len(machine.json("inbox", "conv")["notices"]) == 1
 
 
-@pytest.mark.slow
 def test_what_a_command_tells_is_told_once_while_worker_and_owner_are_killed(machine: Machine):
     worker = machine.worker()
     texts = [f"step {number}" for number in range(4)]
@@ -123,22 +108,21 @@ def test_what_a_command_tells_is_told_once_while_worker_and_owner_are_killed(mac
     steps = [f"{notify} {shlex.quote(text)}; echo {text}; sleep 0.3" for text in texts]
     line = "; ".join([*steps, f"while [ ! -e {machine.folder}/go ]; do sleep 0.05; done"])
     id = machine.run("run", "-q", "--place", "pool:default", "--thread", "conv", "-c", line).strip()
-    until(lambda: "step 0" in machine.run("logs", id))
+    until(lambda: "step 0" in machine.run("logs", id), "the first step is made")
     worker.kill()
-    worker.wait(30)
+    worker.wait(LIMIT)
     machine.worker()
-    until(lambda: "step 1" in machine.run("logs", id))
+    until(lambda: "step 1" in machine.run("logs", id), "the second step is made")
     machine.kill_daemon()
     machine.run("up")
-    until(lambda: "step 3" in machine.run("logs", id))
+    until(lambda: "step 3" in machine.run("logs", id), "the last step is made")
     (machine.folder / "go").touch()
-    until(lambda: machine.state(id) == "completed")
+    until(lambda: machine.state(id) == "completed", "the task has completed")
     *events, ending = machine.json("inbox", "conv")["notices"]
     assert [(event["kind"], event["text"]) for event in events] == [("event", text) for text in texts]
     assert ending["kind"] == "ending"
 
 
-@pytest.mark.slow
 def test_a_worker_that_has_just_joined_says_what_it_may_not_perform_yet(tmp_path: Path):
     machine = Machine(tmp_path)
     machine.run("up", "--carrier", "local", "--listen", "127.0.0.1")
@@ -156,7 +140,11 @@ def test_a_worker_that_has_just_joined_says_what_it_may_not_perform_yet(tmp_path
                 heard = iter(worker.stderr.readline, "")
                 assert next(said for said in heard if "can perform nothing" in said)
                 id = machine.run("run", "-q", "--place", "pool:default", "true").strip()
-                until_said("performs commands (other cannot)", machine, "ps")
+                until(
+                    lambda: "performs commands (other cannot)" in machine.run("ps"),
+                    "the list says why it waits",
+                    there=lambda: machine.run("ps"),
+                )
                 machine.run("cancel", id)
             finally:
                 worker.terminate()
@@ -164,14 +152,13 @@ def test_a_worker_that_has_just_joined_says_what_it_may_not_perform_yet(tmp_path
         machine.run("down", "--stop")
 
 
-@pytest.mark.slow
 def test_no_secret_is_in_a_file_of_broker_owner_or_worker(machine: Machine):
     machine.worker()
     secret = "hunter2-of-this-test"
     id = machine.run(
-        "run", "-q", "--place", "pool:default", "-e", f"SECRET={secret}", "--", "sleep", "60"
+        "run", "-q", "--place", "pool:default", "-e", f"SECRET={secret}", "--", "sleep", "600"
     ).strip()
-    until(lambda: machine.state(id) == "running")
+    until(lambda: machine.state(id) == "running", "the task runs")
     found = [
         path for path in machine.folder.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()
     ]
@@ -182,7 +169,9 @@ def test_no_secret_is_in_a_file_of_broker_owner_or_worker(machine: Machine):
 
 def test_a_worker_without_a_carrier_says_what_to_do(tmp_path: Path):
     machine = Machine(tmp_path)
-    done = subprocess.run([*MEANTIME, "worker"], env=machine.env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [*MEANTIME, "worker"], env=machine.env, capture_output=True, text=True, timeout=LIMIT
+    )
     assert done.returncode == 1
     assert "There is no carrier to work for." in done.stderr
     assert "[worker] carrier" in done.stderr

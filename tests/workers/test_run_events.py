@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import random
 import shlex
@@ -13,8 +12,9 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.waiting import LIMIT, until_async
 
-from meantime import Call, Handle, Meantime, NoticeRate, Shell, Status, Thread
+from meantime import Call, Handle, NoticeRate, Shell, Status, Thread
 from meantime.app.system_clock import SystemClock
 from meantime.carriers.memory import MemoryBroker, MessageFaults
 from meantime.execution.context import WorkContext
@@ -31,7 +31,7 @@ from meantime.workers.messages import FromOwner, FromWorker, GrantedMessage, Not
 from meantime.workers.run_events import RunEvents
 
 from . import jobs
-from .conftest import PLACE, Site, until
+from .conftest import PLACE, Site, ended
 
 pytestmark = pytest.mark.anyio
 EACH = NoticeRate(seconds=0.0, per_minute=1_000_000)
@@ -57,13 +57,6 @@ def notices_of(site: Site, id: str) -> int:
     return 0 if tally is None else tally.seq
 
 
-async def ended(mt: Meantime, id: str) -> Task:
-    async with asyncio.timeout(60):
-        while not (task := await mt.get(id)).ended:  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
-    return task
-
-
 # -- functions
 
 
@@ -72,10 +65,10 @@ async def test_a_function_tells_before_it_ends(site: Site):
     await site.worker()
     go_on = site.folder / "go"
     handle = await mt.thread("a").start(Call(jobs.tells, ["half", "more"], str(go_on)), place=PLACE)
-    await until(lambda: notices_of(site, handle.id) == 2)
+    await until_async(lambda: notices_of(site, handle.id) == 2, "both texts were told")
     assert await told(mt.thread("a")) == ["half", "more"]
     go_on.touch()
-    await handle.wait(20)
+    await handle.wait(LIMIT)
     assert await told(mt.thread("a")) == ["sent"]
 
 
@@ -83,7 +76,7 @@ async def test_a_function_on_a_thread_can_tell_as_well(site: Site):
     mt = await site.open()
     await site.worker()
     handle = await mt.thread("a").start(Call(jobs.tells_on_a_thread), place=PLACE)
-    await handle.wait(20)
+    await handle.wait(LIMIT)
     assert await told(mt.thread("a")) == ["from a thread", "sent"]
 
 
@@ -91,7 +84,7 @@ async def test_the_owner_decides_how_often_and_no_event_is_left_out(site: Site):
     mt = await site.open(notices=NoticeRate(seconds=3_600.0))
     await site.worker()
     handle = await mt.thread("a").start(Call(jobs.tells, TEXTS), place=PLACE)
-    await handle.wait(20)
+    await handle.wait(LIMIT)
     async with mt.thread("a").turn() as turn:
         events = [notice.body for notice in turn.notices if notice.body is not None]
         assert sum(event.count for event in events) == len(TEXTS)
@@ -99,7 +92,7 @@ async def test_the_owner_decides_how_often_and_no_event_is_left_out(site: Site):
         await turn.ack()
 
 
-@pytest.mark.slow
+@pytest.mark.breadth
 async def test_each_event_is_told_once_and_in_order_whatever_the_carrier_loses(tmp_path: Path):
     """And whatever becomes of the owner: it leaves while events are under way, and another one follows."""
     site = Site(tmp_path, MemoryBroker(SystemClock(), FAULTS, seed=5))
@@ -107,7 +100,7 @@ async def test_each_event_is_told_once_and_in_order_whatever_the_carrier_loses(t
         mt = await site.open(notices=EACH)
         await site.worker()
         handle = await mt.thread("a").start(Call(jobs.tells, TEXTS), place=PLACE)
-        await until(lambda: notices_of(site, handle.id))
+        await until_async(lambda: notices_of(site, handle.id), "something was told")
         await site.close()
         mt = await site.open(notices=EACH)
         assert (await ended(mt, handle.id)).status is Status.COMPLETED
@@ -122,7 +115,7 @@ async def test_a_text_that_says_nothing_is_refused_where_it_was_said(site: Site)
     mt = await site.open()
     await site.worker()
     handle = await mt.thread("a").start(Call(jobs.tells, [" "]), place=PLACE)
-    task = await handle.wait(20)
+    task = await handle.wait(LIMIT)
     assert task.status is Status.FAILED
     assert "text must say something" in str(task.outcome)
 
@@ -133,7 +126,7 @@ async def test_an_owner_of_an_earlier_version_is_not_sent_what_it_cannot_read(si
     mt = await site.open()
     await site.worker()
     handle = await mt.thread("a").start(Call(jobs.tells, ["half"]), place=PLACE)
-    task = await handle.wait(20)
+    task = await handle.wait(LIMIT)
     assert task.status is Status.FAILED
     assert "The owner of this task is of an earlier version" in str(task.outcome)
 
@@ -143,14 +136,14 @@ async def test_a_run_that_was_given_up_is_answered_that_it_tells_nothing_more(si
     mt = await site.open()
     await site.worker()
     handle = await mt.thread("a").start(Call(jobs.add, 1, 2), place=PLACE)
-    await handle.wait(20)
+    await handle.wait(LIMIT)
     waiting = await mt.thread("a").start(Call(jobs.add, 1, 2), place="pool:other")
     answers: list[FromOwner] = []
     site.pools._endings._tell = lambda worker, message: answers.append(message)
     for task in (waiting.id, handle.id, "t_gone"):
         event = NotifiedMessage(nonce="n", task=task, fence=(1, 1), number=1, text="nobody hears this")
         site.pools._take("w1", event)
-    await until(lambda: len(answers) == 2)
+    await until_async(lambda: len(answers) == 2, "both are answered")
     for message in answers:  # the run that waits may be followed in a moment, so that nothing is answered
         assert isinstance(message, NotedMessage)
         assert message.error is not None
@@ -172,19 +165,22 @@ def away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEANTIME_NO_START", "1")
 
 
+@pytest.mark.breadth
 async def test_a_command_tells_with_the_same_words_as_at_the_owner(site: Site, away: None):
     mt = await site.open(notices=EACH)
     await site.worker()
     line = f"{notify_line('staging is up')}; {notify_line('and checked')}"
     handle = await mt.thread("a").start(Shell(line), place=PLACE)
-    assert (await handle.wait(30)).status is Status.COMPLETED
+    assert (await handle.wait(LIMIT)).status is Status.COMPLETED
     first, second, ending = await told(mt.thread("a"))
     assert (first, second) == ("staging is up", "and checked")
     assert "sent:" not in ending, "a model reads the output of a command"
-    await until(lambda: not list((site.folder / "home-w1" / "journal").glob("*.events")))
+    await until_async(
+        lambda: not list((site.folder / "home-w1" / "journal").glob("*.events")), "its events were forgotten"
+    )
 
 
-@pytest.mark.slow
+@pytest.mark.breadth
 async def test_events_of_a_command_are_told_once_over_restarts_of_owner_and_worker(tmp_path: Path):
     site = Site(tmp_path, MemoryBroker(SystemClock(), FAULTS, seed=7))
     try:
@@ -193,7 +189,10 @@ async def test_events_of_a_command_are_told_once_over_restarts_of_owner_and_work
         waiting = f"while [ ! -e {tmp_path}/go ]; do sleep 0.05; done"
         line = f"printenv {event_spool.VARIABLE} > {tmp_path}/spool; {waiting}"
         handle = await mt.thread("a").start(Shell(line), place=PLACE)
-        await until(lambda: (tmp_path / "spool").exists() and (tmp_path / "spool").read_text())
+        await until_async(
+            lambda: (tmp_path / "spool").exists() and (tmp_path / "spool").read_text(),
+            "the command has its spool",
+        )
         spool = Path((tmp_path / "spool").read_text().strip())
         for number, text in enumerate(TEXTS):
             event_spool.leave(spool, text)
@@ -203,7 +202,7 @@ async def test_events_of_a_command_are_told_once_over_restarts_of_owner_and_work
             if number == 7:
                 await site.close()
                 mt = await site.open(notices=EACH)
-        await until(lambda: notices_of(site, handle.id) >= 6)
+        await until_async(lambda: notices_of(site, handle.id) >= 6, "six events were told")
         (tmp_path / "go").touch()
         assert (await ended(mt, handle.id)).status is Status.COMPLETED
         assert (await told(mt.thread("a")))[:-1] == TEXTS
@@ -219,7 +218,7 @@ async def command_with_events_left(site: Site, texts: list[str]) -> Handle[Any]:
     worker = await site.worker()
     line = f"while [ ! -e {site.folder}/go ]; do sleep 0.05; done"
     handle = await mt.thread("a").start(Shell(line), place=PLACE)
-    await until(lambda: worker.runs and next(iter(worker.runs.values())).speaks)
+    await until_async(lambda: worker.runs and next(iter(worker.runs.values())).speaks, "the command runs")
     (run,) = worker.runs.values()
     assert run._spool is not None
     run.events._is_open = False
@@ -231,7 +230,7 @@ async def command_with_events_left(site: Site, texts: list[str]) -> Handle[Any]:
 async def test_the_events_that_a_command_leaves_at_its_end_are_told_before_its_ending(site: Site):
     handle = await command_with_events_left(site, TEXTS)
     (site.folder / "go").touch()
-    await handle.wait(20)
+    await handle.wait(LIMIT)
     assert (await told(site.mt.thread("a")))[:-1] == TEXTS
 
 
@@ -250,7 +249,7 @@ async def test_the_last_events_of_a_command_wait_until_they_can_be_read(
 
     monkeypatch.setattr(EventSpool, "left", failing)
     (site.folder / "go").touch()
-    await handle.wait(20)
+    await handle.wait(LIMIT)
     assert (await told(site.mt.thread("a")))[0] == "the last"
 
 
@@ -268,7 +267,7 @@ async def test_an_event_that_came_with_an_ending_is_tried_until_the_ledger_takes
 
     monkeypatch.setattr(WorkContext, "relay_event", refused)
     (site.folder / "go").touch()
-    await handle.wait(20)
+    await handle.wait(LIMIT)
     assert (await told(site.mt.thread("a")))[:-1] == ["half", "the last"]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import secrets
 from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
@@ -10,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from carriers.nats_site import nats_site
 from carriers.postgres_server import PostgresServer, postgres_server
@@ -19,11 +19,12 @@ from meantime import Call, Meantime, Shell, Status, Thread
 from meantime.app.worker_parts import make_worker
 from meantime.carriers.postgres.worker_roles import add_worker, remove_worker
 from meantime.ports.carrier import OwnerCarrier, WorkerCarrier
+from meantime.workers.pools import WorkerPools
 
 from . import jobs
-from .conftest import JOBS, PLACE, until
+from .conftest import JOBS, PLACE
 
-pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.xdist_group("postgres workers")]
+pytestmark = [pytest.mark.servers, pytest.mark.anyio, pytest.mark.xdist_group("postgres workers")]
 NAMES = ("env", "stdin", "argument", "command", "sent", "answer")
 PLANTED = {name: f"hunter2-{name}-{secrets.token_hex(4)}" for name in NAMES}
 OF_NO_PROCESS = [name for name in NAMES if name != "command"]  # which is in the arguments of its own process
@@ -80,34 +81,38 @@ async def work_under_way(folder: Path, owner: OwnerCarrier, end: WorkerCarrier) 
         try:
             thread = mt.thread("a")
             called = await thread.start(Call(jobs.length, PLANTED["argument"]), place=PLACE)
-            assert await called.result(60) == len(PLANTED["argument"])
-            line = f": {PLANTED['command']}; (cat; echo $SECRET) >{folder}/got; exec sleep 60"
+            assert await called.result(LIMIT) == len(PLANTED["argument"])
+            line = f": {PLANTED['command']}; (cat; echo $SECRET) >{folder}/got; exec sleep 600"
             given = Shell(line, env={"SECRET": PLANTED["env"]}, stdin=PLANTED["stdin"] + "\n")
             handle = await thread.start(given, place=PLACE)
             got, whole = folder / "got", f"{PLANTED['stdin']}\n{PLANTED['env']}\n"
-            await until(lambda: got.exists() and got.read_text() == whole, 60)
-            await send_and_answer(thread, folder)
+            await until_async(
+                lambda: got.exists() and got.read_text() == whole, "the command has got everything"
+            )
+            await send_and_answer(thread, mt._pools, folder)
             yield
             assert (await handle.cancel(wait=True)).task.status is Status.CANCELLED
         finally:
             await worker.close()
 
 
-async def send_and_answer(thread: Thread, folder: Path) -> None:
+async def send_and_answer(thread: Thread, pools: WorkerPools, folder: Path) -> None:
     """A password that is typed to a prompt, and one that answers a question."""
     got = folder / "sent"
     prompt = await thread.start(Shell(f"read x; printf %s $x >{got}", open_stdin=True), place=PLACE)
-    async with asyncio.timeout(60):
-        while (await prompt.get()).status is not Status.RUNNING:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
+    await until_async(lambda: prompt.id in pools._runs, "the prompt is there")
     await prompt.send(PLANTED["sent"] + "\n")
-    await until(lambda: got.exists() and got.read_text() == PLANTED["sent"], 60)
+    await until_async(
+        lambda: got.exists() and got.read_text() == PLANTED["sent"], "the command has got what was sent"
+    )
     asks = await thread.start(Call(jobs.asks_for_a_word, str(folder / "answer")), place=PLACE)
-    async with asyncio.timeout(60):
-        while (await asks.get()).question is None:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
+
+    async def has_asked() -> bool:
+        return (await asks.get()).question is not None
+
+    await until_async(has_asked, "it asks")
     await thread.answer(asks, PLANTED["answer"])
-    assert await asks.result(60) == len(PLANTED["answer"])
+    assert await asks.result(LIMIT) == len(PLANTED["answer"])
 
 
 @pytest.fixture(scope="module")

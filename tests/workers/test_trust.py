@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.waiting import LIMIT, stays_async, until_async
 
 from meantime import Call, Shell, Status
 from meantime.app.system_clock import SystemClock
@@ -24,7 +25,7 @@ from meantime.workers.owner_state import MOST_HOMES, MOST_WORKERS, OwnerState
 from meantime.workers.worker_process import Worker
 
 from . import jobs
-from .conftest import JOBS, PLACE, Site, until
+from .conftest import JOBS, PLACE, Site
 
 pytestmark = pytest.mark.anyio
 SRC = Path(__file__).resolve().parents[2] / "src" / "meantime"
@@ -66,6 +67,7 @@ FORGED: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.breadth
 @pytest.mark.parametrize("forged", FORGED)
 async def test_a_forged_offer_is_removed_and_nothing_is_claimed(site: Site, forged: str):
     mt = await site.open()
@@ -74,9 +76,9 @@ async def test_a_forged_offer_is_removed_and_nothing_is_claimed(site: Site, forg
     tell = site.broker.tell_owners
     site.broker.tell_owners = lambda name, data: (claims.append(data), tell(name, data))  # type: ignore
     site.broker.put("default", "forged", FORGED[forged](_offer()))
-    await until(lambda: site.broker.is_empty("default"))
+    await until_async(lambda: site.broker.is_empty("default"), "the queue is empty")
     handle = await mt.thread("a").start(Call(jobs.add, 1, 2), place=PLACE)
-    assert (await handle.wait(20)).status is Status.COMPLETED
+    assert (await handle.wait(LIMIT)).status is Status.COMPLETED
     assert not [data for data in claims if b"t_forged" in data]
     assert not worker.state.pending
 
@@ -88,7 +90,7 @@ async def test_a_forged_grant_begins_nothing(site: Site, forged: str):
     worker = await site.worker()
     recorder = Recorder(site)
     done = await mt.thread("a").start(Shell("true"), place=PLACE)
-    await done.wait(20)
+    await done.wait(LIMIT)
     granted = next(
         found for found in map(_opened, recorder.messages) if isinstance(found, say.GrantedMessage)
     )
@@ -114,8 +116,8 @@ async def test_messages_of_the_owner_that_are_sent_again_do_nothing_twice(site: 
     recorder = Recorder(site)
     log = site.folder / "log"
     first = await mt.thread("a").start(Shell(f"echo run >> {log}"), place=PLACE)
-    await first.wait(20)
-    await until(lambda: not site.workers["w1"].state.journal)
+    await first.wait(LIMIT)
+    await until_async(lambda: not site.workers["w1"].state.journal, "the worker has forgotten the run")
     await site.worker("w2")
     sent, offers = list(recorder.messages), list(recorder.offers)
     for _ in range(3):
@@ -125,9 +127,11 @@ async def test_messages_of_the_owner_that_are_sent_again_do_nothing_twice(site: 
             site.broker.tell_worker(worker, data)
             site.broker.tell_worker("w2", data)
     second = await mt.thread("a").start(Shell(f"echo second >> {log}"), place=PLACE)
-    await second.wait(20)
-    await until(lambda: site.broker.is_empty("default"))
-    await until(lambda: not any(worker.state.pending for worker in site.workers.values()))
+    await second.wait(LIMIT)
+    await until_async(lambda: site.broker.is_empty("default"), "the queue is empty")
+    await until_async(
+        lambda: not any(worker.state.pending for worker in site.workers.values()), "no claim waits"
+    )
     assert log.read_text() == "run\nsecond\n"
 
 
@@ -156,12 +160,12 @@ async def test_a_grant_of_work_that_is_not_allowed_here_is_not_begun(site: Site)
     }
     for nonce, (work, place) in refused.items():
         _grant(worker, site, nonce, work, place)
-        await until(lambda nonce=nonce: nonce not in worker.state.pending)
+        await until_async(lambda nonce=nonce: nonce not in worker.state.pending, "the claim was answered")
         assert nonce not in worker.state.journal, nonce
         assert nonce not in worker.runs, nonce
     good = site.folder / "good"
     _grant(worker, site, "allowed", Work("call", f"{JOBS}:touch", {"args": [str(good)]}))
-    await until(good.exists)
+    await until_async(good.exists, "the function has run")
     assert not evil.exists()
 
 
@@ -186,14 +190,14 @@ async def test_the_owner_survives_whatever_a_login_sends(site: Site, data: bytes
         site.broker.tell_owners("w1", data)
         site.broker.tell_owners("stranger", data)
     handle = await mt.thread("a").start(Call(jobs.add, 1, 2), place=PLACE)
-    assert (await handle.wait(20)).status is Status.COMPLETED
+    assert (await handle.wait(LIMIT)).status is Status.COMPLETED
 
 
 async def test_a_worker_cannot_end_the_run_of_another(site: Site):
     mt = await site.open()
     await site.worker("w1")
     handle = await mt.thread("a").start(Call(jobs.forever), place=PLACE)
-    await until(lambda: site.workers["w1"].runs)
+    await until_async(lambda: site.workers["w1"].runs, "the worker has a run")
     (nonce,) = site.workers["w1"].runs
     (task,) = (run.granted.task for run in site.workers["w1"].runs.values())
     report = {"result": "stolen"}
@@ -204,7 +208,7 @@ async def test_a_worker_cannot_end_the_run_of_another(site: Site):
     for frame in cut(msgspec.json.encode(ended)):
         site.broker.tell_owners("w2", frame)
     other = await mt.thread("b").start(Call(jobs.add, 1, 2), place=PLACE)
-    await other.wait(20)
+    await other.wait(LIMIT)
     assert (await handle.get()).status is Status.RUNNING
     await handle.cancel()
 
@@ -223,7 +227,7 @@ async def test_an_offer_of_another_protocol_is_left_to_a_worker_that_knows_it(
     worker = await site.worker()
     offer = site.pools._post.signer.signed(_other_protocol(_offer()))
     site.broker.put("default", "newer", offer)
-    await until(lambda: "has protocol 2; this side speaks 1" in caplog.text)
+    await until_async(lambda: "has protocol 2; this side speaks 1" in caplog.text, "the worker says so")
     assert not worker.state.pending
     assert not site.broker.is_empty("default")
     site.broker.withdraw("default", "newer")
@@ -235,8 +239,9 @@ async def test_an_offer_with_unknown_work_is_left_to_a_worker_that_knows_it(site
     signed = site.pools._post.signer.signed
     site.broker.put("default", "newer", signed(_offer(work="quantum")))
     site.broker.put("default", "missing", signed(_offer(work="call", name=f"{JOBS}:new")))
-    await until(lambda: not site.broker.is_empty("default"))
-    assert not worker.state.pending
+    await stays_async(
+        lambda: not site.broker.is_empty("default") and not worker.state.pending, "the offers are left"
+    )
 
 
 async def test_a_worker_of_another_protocol_is_listed_and_both_sides_say_so(
