@@ -101,7 +101,8 @@ async def fail_when_stopped(started: asyncio.Event) -> None:
         raise OSError("the connection was open") from None
 
 
-def wait_in_thread(go: threading.Event) -> bool:
+def wait_in_thread(started: threading.Event, go: threading.Event) -> bool:
+    started.set()
     return go.wait(PATIENCE)
 
 

@@ -105,8 +105,8 @@ async def work_that_cancels_itself_gives_a_report(engine: Engine) -> None:
 
 
 async def sync_functions_do_not_block_the_loop(engine: Engine) -> None:
-    go = threading.Event()
-    performance = Performance(engine, Call(wait_in_thread, go))
+    started, go = threading.Event(), threading.Event()
+    performance = Performance(engine, Call(wait_in_thread, started, go))
     await asyncio.sleep(0)
     go.set()  # only a loop that is free gets here
     report = await performance.report()
@@ -131,9 +131,9 @@ async def a_sync_function_stops_when_it_checks(engine: Engine) -> None:
 
 
 async def a_sync_function_that_does_not_look_finishes(engine: Engine) -> None:
-    go = threading.Event()
-    performance = Performance(engine, Call(wait_in_thread, go))
-    await asyncio.sleep(0)
+    started, go = threading.Event(), threading.Event()
+    performance = Performance(engine, Call(wait_in_thread, started, go))
+    await asyncio.to_thread(started.wait, PATIENCE)
     performance.stop()
     performance.stop()
     await asyncio.sleep(0)
