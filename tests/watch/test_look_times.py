@@ -10,7 +10,7 @@ from tests.refusing import http_refusal, refusing
 
 from meantime.kernel.model import Json
 from meantime.kernel.watches import WatchCursor, WatchSpec
-from meantime.ports.clock import sleep
+from meantime.ports.clock import sleep as sleep_by
 from meantime.runners.watch.findings import Findings
 from meantime.runners.watch.log_scan import DEADLINE
 from meantime.runners.watch.network_states import UrlState
@@ -121,7 +121,7 @@ class Slow:
         self.begun += 1
         while True:
             try:
-                await sleep(self._clock, self._seconds)
+                await sleep_by(self._clock, self._seconds)
                 break
             except asyncio.CancelledError:
                 self.stops.append(self._clock.monotonic())
