@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tests.free_port import free_port
 from tests.waiting import LIMIT, until
 
 from meantime.daemon.daemon_autostart import ensure
@@ -24,9 +24,7 @@ class AgentDaemon:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.home = Home(folder / "home", folder / "config.toml")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        self.port = free_port()
         command = [sys.executable, str(PROGRAM), str(folder)]
         agent = f'[agents.explore]\nrunner = "cli"\nprofile = "claude"\ncommand = {command}\n'
         self.home.config.write_text(f"[http]\nport = {self.port}\n{agent}")

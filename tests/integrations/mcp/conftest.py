@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,17 @@ class Peer:
     @property
     def pids(self) -> list[int]:
         return [int(line) for line in self.lines("pids")]
+
+
+@contextmanager
+def http_server(command: list[str]) -> Iterator[str]:
+    """The address of a server that prints its port. It listens: a client waits until it is answered."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"
+        finally:
+            process.kill()
 
 
 async def seen(handle: Handle, look: Callable[[Task], Any]) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from meantime import Failed, HttpServer, Meantime, Status, StdioServer, Tool
 from outcomes import completed
 
 from . import foreign
-from .conftest import PATIENT, Peer, ended, seen
+from .conftest import PATIENT, Peer, ended, http_server, seen
 
 pytestmark = [pytest.mark.anyio, foreign.needed, pytest.mark.servers]
 SERVER = str(Path(__file__).parent / "peers" / "foreign.py")
@@ -24,23 +22,18 @@ WAIT = "mcp.client.session.DISCOVER_TIMEOUT_SECONDS"
 
 @pytest.fixture
 def http() -> Iterator[HttpServer]:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        port = held.getsockname()[1]
-    process = subprocess.Popen([foreign.PYTHON, SERVER, "http", str(port)], stderr=subprocess.DEVNULL)
-    yield HttpServer(url=f"http://127.0.0.1:{port}/mcp")
-    process.kill()
-    process.wait()
+    with http_server([foreign.PYTHON, SERVER, "http"]) as url:
+        yield HttpServer(url=url, start_timeout=LIMIT)
 
 
 @pytest.fixture
 def stdio() -> StdioServer:
-    return StdioServer(command=[foreign.PYTHON, SERVER, "stdio"])
+    return StdioServer(command=[foreign.PYTHON, SERVER, "stdio"], start_timeout=LIMIT)
 
 
 @pytest.mark.parametrize("wire", ["stdio", "http"])
 async def test_its_tasks_are_followed_and_cancelled(peer: Peer, wire: str, request: pytest.FixtureRequest):
     server: StdioServer | HttpServer = request.getfixturevalue(wire)
-    await until_async(lambda: _is_up(server), "the server listens")
     async with Meantime.open(":memory:", settings=PATIENT, servers={"s": server}) as mt:
         thread = mt.thread("a")
         broken = (await ended(thread, "s/breaks")).outcome
@@ -80,7 +73,6 @@ async def test_a_server_that_begins_slowly_is_asked_again(
 
 
 async def test_its_task_is_taken_up_by_our_next_owner(tmp_path: Path, peer: Peer, http: HttpServer):
-    await until_async(lambda: _is_up(http), "the server listens")
     given = {"mark": "m", "folder": str(peer.folder)}
     async with Meantime.open(tmp_path / "work.db", settings=PATIENT, servers={"s": http}) as mt:
         handle = await mt.thread("a").start(Tool("s/gate", given))
@@ -91,10 +83,3 @@ async def test_its_task_is_taken_up_by_our_next_owner(tmp_path: Path, peer: Peer
         (task,) = await mt.thread("a").wait(handle.id, timeout=LIMIT)
         assert completed(task).result == {"result": "through m"}
     assert peer.lines("calls") == ["m"]
-
-
-def _is_up(server: StdioServer | HttpServer) -> bool:
-    if isinstance(server, StdioServer):
-        return True
-    with socket.socket() as trying:
-        return trying.connect_ex(("127.0.0.1", int(server.url.split(":")[2].split("/")[0]))) == 0

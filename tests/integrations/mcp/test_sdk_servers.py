@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from tests.waiting import LIMIT, until_async
+from tests.waiting import LIMIT
 
 from meantime import Failed, HttpServer, Meantime, Status, StdioServer, Thread, Tool
 from outcomes import completed
 
-from .conftest import PATIENT, ended, seen
+from .conftest import PATIENT, ended, http_server, seen
 
 pytestmark = pytest.mark.anyio
 SERVER = str(Path(__file__).parent / "peers" / "sdk.py")
@@ -23,12 +21,8 @@ SERVER = str(Path(__file__).parent / "peers" / "sdk.py")
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        port = held.getsockname()[1]
-    process = subprocess.Popen([sys.executable, SERVER, "http", str(port)], stderr=subprocess.DEVNULL)
-    yield f"http://127.0.0.1:{port}/mcp"
-    process.kill()
-    process.wait()
+    with http_server([sys.executable, SERVER, "http"]) as url:
+        yield url
 
 
 @pytest.fixture(params=["stdio", "http"])
@@ -36,16 +30,9 @@ async def thread(request: pytest.FixtureRequest) -> AsyncIterator[Thread]:
     if request.param == "stdio":
         server = StdioServer(command=[sys.executable, SERVER, "stdio"], start_timeout=LIMIT)
     else:
-        url: str = request.getfixturevalue("url")
-        await until_async(lambda: _listens(int(url.split(":")[2].split("/")[0])), "the server listens")
-        server = HttpServer(url=url, start_timeout=LIMIT)
+        server = HttpServer(url=request.getfixturevalue("url"), start_timeout=LIMIT)
     async with Meantime.open(":memory:", settings=PATIENT, servers={"s": server}) as mt:
         yield mt.thread("a")
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as trying:
-        return trying.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.mark.breadth

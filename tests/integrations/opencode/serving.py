@@ -7,13 +7,13 @@ import contextlib
 import os
 import re
 import signal
-import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
+from tests.free_port import free_port
 from tests.waiting import LIMIT, until_async
 
 from integrations.agents.installed import OPENCODE, OPENCODE_OFFLINE, configure_opencode, listening
@@ -59,9 +59,7 @@ class Running(Place):
         self, folder: Path, model: Model, environ: dict[str, str] | None = None, **config: object
     ) -> None:
         super().__init__(folder, model, environ, **config)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.http = httpx.Client(base_url=self.url, timeout=LIMIT, trust_env=False)
         self.start()

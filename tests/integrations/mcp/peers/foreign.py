@@ -1,12 +1,15 @@
-"""A server of another make, with tasks by the extension: fastmcp-tasks. `foreign.py stdio|http [port]`."""
+"""A server of another make, with tasks by the extension: fastmcp-tasks. `foreign.py stdio|http`. Over
+HTTP it prints its port."""
 
 from __future__ import annotations
 
 import asyncio
+import socket
 import sys
 from datetime import timedelta
 from pathlib import Path
 
+import uvicorn
 from fastmcp import FastMCP  # pyright: ignore[reportMissingImports]
 from fastmcp.utilities.tasks import TaskConfig  # pyright: ignore[reportMissingImports]
 from fastmcp_tasks import TasksExtension  # pyright: ignore[reportMissingImports]
@@ -38,4 +41,7 @@ if __name__ == "__main__":
     if sys.argv[1] == "stdio":
         server.run("stdio", show_banner=False)
     else:
-        server.run("http", host="127.0.0.1", port=int(sys.argv[2]), show_banner=False)
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            sys.stdout.write(f"{listening.getsockname()[1]}\n")
+            sys.stdout.flush()
+            uvicorn.Server(uvicorn.Config(server.http_app())).run(sockets=[listening])

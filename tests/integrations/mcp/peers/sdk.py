@@ -1,11 +1,13 @@
-"""A server of the SDK's own kind: `python -m tests.integrations.mcp.peers.sdk stdio|http`."""
+"""A server of the SDK's own kind: `sdk.py stdio|http`. Over HTTP it prints its port."""
 
 from __future__ import annotations
 
+import socket
 import sys
 
 import anyio
 import anyio.lowlevel
+import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
 
 server = MCPServer("sdk")
@@ -44,4 +46,7 @@ if __name__ == "__main__":
     if sys.argv[1] == "stdio":
         server.run("stdio")
     else:
-        server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[2]))
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            sys.stdout.write(f"{listening.getsockname()[1]}\n")
+            sys.stdout.flush()
+            uvicorn.Server(uvicorn.Config(server.streamable_http_app())).run(sockets=[listening])
