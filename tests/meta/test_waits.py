@@ -1,4 +1,4 @@
-"""Tests wait in one way, `tests/waiting.py`: any other loop that polls, sleep or short limit is found here."""
+"""Tests wait in one way, `tests/waiting.py`: every sleep and short limit is found here."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ast
 from pathlib import Path
 
 import pytest
-
 from tests.waiting import LIMIT
 
 TESTS = Path(__file__).resolve().parent.parent
@@ -31,21 +30,19 @@ def findings(source: str) -> list[str]:
 
 
 def _finding(call: ast.Call) -> str:
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    if name == "sleep" and not (
-        call.args and isinstance(call.args[0], ast.Constant) and call.args[0].value == 0
-    ):
+    called = ast.unparse(call.func)
+    name = called.rpartition(".")[2]
+    limits = [*call.args[-1:], *(each.value for each in call.keywords if each.arg == "timeout")]
+    if name == "sleep" and [_number(each) for each in call.args] != [0.0]:
         return "a sleep: wait for a condition with until(), or say why with pause()"
-    if name in LIMITED or ast.unparse(call.func) in LIMITED:
-        given = [*call.args[-1:], *(each.value for each in call.keywords if each.arg == "timeout")]
-        for value in given:
-            if (
-                isinstance(value, ast.Constant)
-                and isinstance(value.value, int | float)
-                and value.value < LIMIT
-            ):
-                return f"a limit of {value.value} s, which a busy machine outlasts: LIMIT of tests/waiting.py"
+    if (name in LIMITED or called in LIMITED) and any(_number(each) < LIMIT for each in limits):
+        return "a limit that a busy machine outlasts: use LIMIT of tests/waiting.py"
     return ""
+
+
+def _number(node: ast.expr) -> float:
+    is_number = isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+    return float(node.value) if is_number else LIMIT
 
 
 def test_every_test_waits_in_the_one_way():
