@@ -44,7 +44,9 @@ def add_options(parser: pytest.Parser) -> None:
 def register_marks(config: pytest.Config) -> None:
     for name, does in FAMILIES.items():
         config.addinivalue_line("markers", f"{name}: {does}; a family of `make test-all`")
-    config.addinivalue_line("markers", "core(reason): takes over a second, and is in `make test` all the same")
+    config.addinivalue_line(
+        "markers", "core(reason): takes over a second, and is in `make test` all the same"
+    )
 
 
 def is_left_out(file: Path, wanted: Sequence[str]) -> bool:

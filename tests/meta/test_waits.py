@@ -41,8 +41,9 @@ def _finding(call: ast.Call) -> str:
 
 
 def _number(node: ast.expr) -> float:
-    is_number = isinstance(node, ast.Constant) and isinstance(node.value, int | float)
-    return float(node.value) if is_number else LIMIT
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return float(node.value)
+    return LIMIT
 
 
 def test_every_test_waits_in_the_one_way():
