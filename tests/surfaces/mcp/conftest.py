@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from mcp import Client
 from mcp_types import CallToolResult
+from tests.waiting import LIMIT
 
 from daemon.conftest import Place, place  # noqa: F401  a fixture
 from meantime import Meantime, Settings
@@ -19,9 +18,8 @@ from meantime.surfaces.mcp.notice_delivery import Ride
 from meantime.surfaces.mcp.sdk_server import Context, ToolServer
 from meantime.toolset.owner_catalog import OwnerCatalog
 
-PATIENCE = 30.0  # seconds: the machine may be busy
 MODERN, OLDER = "auto", "legacy"  # how the SDK calls its two ways to begin
-QUICK = Settings(stop_grace=0.5, stop_deadline=8.0)
+QUICK = Settings(stop_grace=0.5, stop_deadline=LIMIT)
 
 
 class Direct:
@@ -44,20 +42,6 @@ class Direct:
         self.rides.append(ride)
         if self.arrives:
             conversation.inbox.sent(ride)
-
-
-async def until(condition: Callable[[], Any]) -> Any:
-    async with asyncio.timeout(PATIENCE):
-        while not (found := condition()):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-    return found
-
-
-async def until_async(condition: Callable[[], Awaitable[Any]]) -> Any:
-    async with asyncio.timeout(PATIENCE):
-        while not (found := await condition()):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-    return found
 
 
 def texts(result: CallToolResult) -> list[str]:

@@ -11,8 +11,7 @@ from mcp import Client
 from mcp.client.extension import ClaimContext, ClientExtension, NotificationBinding, ResultClaim
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.alias_generators import to_camel
-
-from .conftest import PATIENCE
+from tests.waiting import until_async
 
 EXTENSION = "io.modelcontextprotocol/tasks"
 ANY: Any = TypeAdapter(dict[str, Any])
@@ -59,13 +58,14 @@ class Following(ClientExtension):
         return [ResultClaim(result_type="task", model=CreatedTask, resolve=self._resolve)]
 
     async def _resolve(self, created: CreatedTask, context: ClaimContext) -> types.CallToolResult:
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                request = TaskRequest(method="tasks/get", params={"taskId": created.task_id})
-                state = await context.session.send_request(request, ANY)
-                if state["status"] in OVER:
-                    return types.CallToolResult.model_validate(state["result"])
-                await asyncio.sleep(0.05)
+        request = TaskRequest(method="tasks/get", params={"taskId": created.task_id})
+
+        async def ended() -> dict[str, Any]:
+            state = await context.session.send_request(request, ANY)
+            return state if state["status"] in OVER else {}
+
+        state = await until_async(ended, "the task has ended")
+        return types.CallToolResult.model_validate(state["result"])
 
 
 async def ask(client: Client, method: str, **params: Any) -> dict[str, Any]:
@@ -87,10 +87,12 @@ async def call_as_task(client: Client, era: str, name: str, arguments: dict[str,
 
 async def over(client: Client, id: str) -> dict[str, Any]:
     """Its state when it has ended."""
-    async with asyncio.timeout(PATIENCE):
-        while (state := await ask(client, "tasks/get", taskId=id))["status"] not in OVER:  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
-    return state
+
+    async def ended() -> dict[str, Any]:
+        state = await ask(client, "tasks/get", taskId=id)
+        return state if state["status"] in OVER else {}
+
+    return await until_async(ended, "the task has ended")
 
 
 async def result(client: Client, era: str, id: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from mcp import Client
+from tests.waiting import until_async
 
 from meantime import Meantime
 from meantime.kernel.lifecycle import Status
@@ -15,7 +16,7 @@ from meantime.runners.agent.agent_run import HostedAgent
 from meantime.testing.scripted_host import ScriptedHost
 from outcomes import completed
 
-from .conftest import Direct, code, id_in, texts, until_async
+from .conftest import Direct, code, id_in, texts
 from .tasking import Following, ask
 
 pytestmark = pytest.mark.anyio
@@ -50,7 +51,7 @@ async def test_a_model_answers_a_question_and_cannot_give_a_permission(mt: Meant
         assert named[0].input_schema["properties"]["agent"]["enum"] == ["explore"]
         assert named[0].description.endswith("\n- explore: Finds things in a code base")
         id = id_in(await client.call_tool("start_agent", {"agent": "explore", "prompt": "choose"}))
-        await until_async(lambda: waiting(mt, id))
+        await until_async(lambda: waiting(mt, id), "the agent asks")
         assert "asks: Which colour?" in texts(await client.call_tool("list", {}))[0]
         wrong = await client.call_tool("answer", {"id": id, "text": "blue"})
         assert code(wrong) == "invalid_input"
@@ -58,7 +59,7 @@ async def test_a_model_answers_a_question_and_cannot_give_a_permission(mt: Meant
         await client.call_tool("answer", {"id": id, "text": "green"})
         assert completed((await mt.thread("conv-1").wait(id))[0]).result == "('green',) by agent"
         id = id_in(await client.call_tool("start_agent", {"agent": "explore", "prompt": "may I?"}))
-        await until_async(lambda: waiting(mt, id))
+        await until_async(lambda: waiting(mt, id), "the agent asks")
         assert code(await client.call_tool("answer", {"id": id, "text": "allow"})) == "needs_a_person"
         await client.call_tool("answer", {"id": id, "text": "reject"})
         assert completed((await mt.thread("conv-1").wait(id))[0]).result == "('reject',) by agent"
@@ -79,7 +80,7 @@ async def test_a_task_asks_through_an_elicitation_and_its_person_answers(
     direct.taken = True
     async with Client(direct.door.server, extensions=[Following()]) as client:
         task = await direct.held.start("start_agent", {"agent": "explore", "prompt": "may I?"})
-        await until_async(lambda: waiting(mt, task.id))
+        await until_async(lambda: waiting(mt, task.id), "the agent asks")
         state = await ask(client, "tasks/get", taskId=task.id)
         assert state["status"] == "input_required"
         request = state["inputRequests"]["q-1"]

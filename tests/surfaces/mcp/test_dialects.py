@@ -104,6 +104,7 @@ async def test_by_the_address(mt: Meantime, door, era: str):  # noqa: F811
         assert "background" in answer.text
 
 
+@pytest.mark.breadth
 def test_by_the_command_line(place: Place):
     place.configure("[http]\nport = 0\n")
     with Raw(place, "--thread", "conv-1", "--dialect", "background") as raw:

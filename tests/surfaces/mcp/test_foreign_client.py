@@ -10,16 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT
 
 from daemon.conftest import Place
 from integrations.mcp import foreign, peers
 from meantime import Meantime
 
 from . import asker
-from .conftest import PATIENCE, QUICK
+from .conftest import QUICK
 from .speaking import COMMAND
 
-pytestmark = [pytest.mark.anyio, foreign.needed]
+pytestmark = [pytest.mark.anyio, foreign.needed, pytest.mark.servers]
 CLIENT = str(Path(peers.__file__).with_name("foreign_client.py"))
 
 
@@ -50,7 +51,7 @@ async def did(**order: Any) -> dict[str, Any]:
     client = await asyncio.create_subprocess_exec(
         foreign.PYTHON, CLIENT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
-    async with asyncio.timeout(2 * PATIENCE):
+    async with asyncio.timeout(2 * LIMIT):
         said, _ = await client.communicate(json.dumps(order).encode())
     assert client.returncode == 0
     return json.loads(said)
@@ -63,7 +64,7 @@ async def test_it_calls_follows_cancels_and_answers(
         saw = await did(
             server=server,
             calls=[["start", {"command": "echo from a stranger"}], ["start", {"command": "exit 3"}]],
-            cancelled=["start", {"command": "sleep 60"}],
+            cancelled=["start", {"command": "sleep 600"}],
             asked=["start_agent", {"agent": "asker", "prompt": "choose"}],
             answer="green",
             last=["list", {"status": "all"}],

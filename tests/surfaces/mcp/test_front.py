@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until
 
-from daemon.conftest import Place, eventually
+from daemon.conftest import Place
+from meantime.dialects.meantime.meantime_arguments import LONGEST_WAIT
 from meantime.surfaces.mcp.handshake import CAPABILITIES, CLIENT, NEWEST, VERSION
 
-from .conftest import PATIENCE
 from .speaking import COMMAND, HELLO, Raw
+
+pytestmark = pytest.mark.processes
 
 META = {VERSION: NEWEST, CLIENT: HELLO["clientInfo"], CAPABILITIES: {}}
 FULL = 40_000  # bytes: a pipe has 16 pages, and not each of them gets full
@@ -51,7 +54,7 @@ def call(id: int, name: str, **arguments: Any) -> bytes:
 def said(place: Place, data: bytes, *arguments: str, command: list[str] = COMMAND) -> list[dict[str, Any]]:
     """All that it answers to a client that says this and leaves."""
     done = subprocess.run(
-        [*command, *arguments], input=data, capture_output=True, timeout=2 * PATIENCE, check=False,
+        [*command, *arguments], input=data, capture_output=True, timeout=2 * LIMIT, check=False,
         env=place.environ, cwd=place.home.config.parent,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")
@@ -80,7 +83,6 @@ def test_nothing_heavy_is_loaded_before_the_first_answers():
     assert heavy & set(loaded.split()) == set()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [[], ["--dialect", "llxprt", "--by-session"], ["--by-session", "--thread=x"]]
 )
@@ -148,11 +150,10 @@ def test_the_newest_protocol_as_claude_code_speaks_it(place: Place):
         raw.write(message(3, "tools/call", name="list", arguments={}, _meta=META))
         assert raw.read()["result"]["content"][0]["text"] == "Nothing runs."
         raw.leave()
-        assert raw.process.wait(PATIENCE) == 0
+        assert raw.process.wait(LIMIT) == 0
         assert raw.process.communicate()[1] == b""
 
 
-@pytest.mark.slow
 def test_a_message_that_comes_byte_by_byte_and_numbers_that_are_used_again(place: Place):
     place.up()
     with Raw(place) as raw:
@@ -170,16 +171,15 @@ def test_a_message_that_comes_byte_by_byte_and_numbers_that_are_used_again(place
 
 def test_a_call_that_is_cancelled_while_the_sdk_is_loaded(place: Place):
     place.up()
-    place.ask("POST", "/v1/tasks", {"thread": "conv-1", "command": "sleep 60", "id": "slow"})
+    place.ask("POST", "/v1/tasks", {"thread": "conv-1", "command": "sleep 600", "id": "slow"})
     with Raw(place, "--thread", "conv-1") as raw:
-        wait = call(7, "wait", seconds=40)
+        wait = call(7, "wait", seconds=LONGEST_WAIT)
         cancelled = message(None, "notifications/cancelled", requestId=7)
         raw.write(INITIALIZE + INITIALIZED + LIST + wait + cancelled + call(8, "list"))
         assert [raw.read()["id"] for _ in range(3)] == [1, 2, 8]
         assert place.ask("GET", "/v1/tasks/slow")["status"] == "running"
 
 
-@pytest.mark.slow
 def test_a_client_that_reads_nothing_until_it_has_asked_for_more_than_a_pipe_holds(place: Place):
     """Each answer waits, whole and once; and the client is never waited for: it can still leave."""
     place.up()
@@ -188,18 +188,17 @@ def test_a_client_that_reads_nothing_until_it_has_asked_for_more_than_a_pipe_hol
         for id in range(2, 32):
             raw.write(message(id, "tools/list"))
         raw.write(call(99, "list"))
-        eventually(lambda: raw.waiting() > FULL, "the pipe is full")
+        until(lambda: raw.waiting() > FULL, "the pipe is full")
         assert sorted(raw.read()["id"] for _ in range(32)) == [*range(1, 32), 99]
     with Raw(place) as raw:
         raw.write(INITIALIZE + INITIALIZED)
         for id in range(2, 32):
             raw.write(message(id, "tools/list"))
-        eventually(lambda: raw.waiting() > FULL, "the pipe is full")
+        until(lambda: raw.waiting() > FULL, "the pipe is full")
         raw.leave()
-        assert raw.process.wait(PATIENCE) == 0
+        assert raw.process.wait(LIMIT) == 0
 
 
-@pytest.mark.slow
 def test_what_the_front_leaves_is_refused_as_the_sdk_refuses_it(place: Place):
     """A batch, a handshake without a version, a line that is too long; then it goes on as usual."""
     place.up()
@@ -227,7 +226,6 @@ def test_a_client_that_leaves_is_followed_at_once(place: Place):
     assert [answer.get("error", {}).get("code") for answer in answers] == [None, -32700]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, 130)])
 def test_a_signal_ends_it_before_during_and_after_the_load(place: Place, number: signal.Signals, code: int):
     place.up()
@@ -237,7 +235,7 @@ def test_a_signal_ends_it_before_during_and_after_the_load(place: Place, number:
             for _ in range(count):
                 raw.read()
             raw.process.send_signal(number)
-            assert raw.process.wait(PATIENCE) == code
+            assert raw.process.wait(LIMIT) == code
             assert b"Traceback" not in raw.process.communicate()[1]
 
 
@@ -248,7 +246,7 @@ def test_nobody_reads_the_answers(place: Place):
         raw.process.stdout.close()
         raw.process.stdout = None
         raw.write(INITIALIZE)
-        assert raw.process.wait(PATIENCE) == 0
+        assert raw.process.wait(LIMIT) == 0
         assert raw.process.communicate()[1] == b""
 
 
@@ -271,7 +269,7 @@ def test_an_sdk_that_is_not_there_is_said_before_anything_is_answered(place: Pla
         changed(hidden),
         input=INITIALIZE,
         capture_output=True,
-        timeout=PATIENCE,
+        timeout=LIMIT,
         check=False,
         env=place.environ,
     )
@@ -285,7 +283,7 @@ NOTHING = ("</dev/null", "<&-", "<&- >&-", "<&- >&- 2>&-", "</dev/null >/dev/nul
 def redirected(place: Place, how: str) -> tuple[int, bytes, bytes]:
     done = subprocess.run(
         ["/bin/sh", "-c", f'exec "$@" {how}', "sh", *COMMAND], env=place.environ, capture_output=True,
-        timeout=2 * PATIENCE, check=False,
+        timeout=2 * LIMIT, check=False,
     )  # fmt: skip
     return done.returncode, done.stdout, done.stderr
 
@@ -297,14 +295,13 @@ def test_a_stdin_that_is_nothing_ends_it(place: Place):
 
 
 @pytest.mark.parametrize(
-    "how", [NOTHING[0], *(pytest.param(how, marks=pytest.mark.slow) for how in NOTHING[1:])]
+    "how", [NOTHING[0], *(pytest.param(how, marks=pytest.mark.processes) for how in NOTHING[1:])]
 )
 def test_a_stdin_that_is_nothing_ends_it_without_a_front(place: Place, how: str):
     """The daemon is still down, so the SDK reads it."""
     assert redirected(place, how) == (0, b"", b"")
 
 
-@pytest.mark.slow
 def test_a_terminal_is_spoken_with_line_by_line(place: Place):
     place.up()
     ours, theirs = pty.openpty()
@@ -316,7 +313,7 @@ def test_a_terminal_is_spoken_with_line_by_line(place: Place):
             os.write(ours, asked)
             assert json.loads(process.stdout.readline())["id"] == id
         os.write(ours, b"\x04")  # Ctrl+D
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(LIMIT) == 0
     finally:
         process.kill()
         process.communicate()

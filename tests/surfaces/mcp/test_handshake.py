@@ -19,6 +19,7 @@ from mcp.shared.message import SessionMessage
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 from mcp_types import methods
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from tests.waiting import LIMIT
 
 from meantime import Meantime
 from meantime.app.ledger_owner import LedgerOwner
@@ -31,7 +32,7 @@ from meantime.surfaces.mcp.stdio_server import StdioTransport
 from meantime.testing import FakeSessionRunner, Reply
 from meantime.toolset.owner_catalog import OwnerCatalog
 
-from .conftest import PATIENCE, QUICK
+from .conftest import QUICK
 
 RAW = {"name": "raw", "version": "1"}
 META = {VERSION: NEWEST, CLIENT: RAW, CAPABILITIES: {}}
@@ -87,7 +88,7 @@ class Served:
         to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](100)
         to_client, from_server = anyio.create_memory_object_stream[SessionMessage](100)
         found: dict[Any, Any] = {}
-        async with asyncio.timeout(PATIENCE), anyio.create_task_group() as group:
+        async with asyncio.timeout(LIMIT), anyio.create_task_group() as group:
             options = self._server.create_initialization_options()
             group.start_soon(self._server.run, from_client, to_client, options)
             for one in lines:
@@ -135,7 +136,7 @@ async def serving(mt: Meantime) -> AsyncIterator[Callable[..., Awaitable[Served]
         text = instructions(toolset["guidance"], "conv-1", said=said, by_argument=by_session)
         return Served(door, toolset, text)
 
-    async with mt.serve(port=0) as door, httpx.AsyncClient(base_url=door.url) as http:
+    async with mt.serve(port=0) as door, httpx.AsyncClient(base_url=door.url, timeout=LIMIT) as http:
         yield serve
     for sessions in opened:
         await sessions.close()
@@ -147,6 +148,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
         yield await serve()
 
 
+@pytest.mark.breadth
 @pytest.mark.anyio
 @pytest.mark.parametrize("agents", [False, True], ids=["no agents", "agents"])
 async def test_every_version_in_every_dialect_is_answered_as_the_sdk_does(tmp_path: Path, agents: bool):
@@ -324,6 +326,7 @@ ODD = st.one_of(  # one at a time: otherwise hardly any would be accepted
 )
 
 
+@pytest.mark.breadth
 @given(odd=ODD)
 @settings(max_examples=300, deadline=None, derandomize=True, database=None)
 def test_nothing_is_answered_that_the_sdk_refuses(odd: tuple[Any, Any, Any]):

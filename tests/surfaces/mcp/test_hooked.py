@@ -8,10 +8,14 @@ import sys
 from typing import Any
 
 import httpx
+import pytest
+from tests.waiting import LIMIT
 
 from daemon.conftest import Place
 
 from .speaking import Raw
+
+pytestmark = pytest.mark.processes
 
 VERSION, TASKS = "2026-07-28", "io.modelcontextprotocol/tasks"
 META = {
@@ -24,7 +28,7 @@ META = {
 def hook(place: Place, session: str, moment: str = "session-start", **environ: str) -> None:
     said = json.dumps({"session_id": session, "transcript_path": None, "hook_event_name": "SessionStart"})
     words = [sys.executable, "-m", "meantime", "hook", moment]
-    subprocess.run(words, input=said, env={**place.environ, **environ}, text=True, check=True, timeout=60)
+    subprocess.run(words, input=said, env={**place.environ, **environ}, text=True, check=True, timeout=LIMIT)
 
 
 def start(**arguments: Any) -> dict[str, Any]:
@@ -83,7 +87,7 @@ def test_the_daemons_own_door_knows_it_too(place: Place):
     place.up()
     hook(place, "s-1")
     transport = httpx.HTTPTransport(uds=str(place.home.http_socket))
-    with httpx.Client(transport=transport, base_url="http://meantime", timeout=60) as client:
+    with httpx.Client(transport=transport, base_url="http://meantime", timeout=LIMIT) as client:
         for thread, kind in (("mcp-s-1", "complete"), ("mcp-s-2", "task")):
             headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": VERSION}
             headers |= {"Mcp-Method": "tools/call", "Mcp-Name": "start"}

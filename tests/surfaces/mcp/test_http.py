@@ -10,20 +10,23 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx
+import httpx2
 import pytest
 from mcp import Client
 from mcp.client.extension import advertise
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
+from tests.waiting import LIMIT, until_async
 
 from meantime import HttpDoor, Meantime, Shell, Tool
+from meantime.dialects.meantime.meantime_arguments import LONGEST_WAIT
 from meantime.integrations.mcp.servers import HttpServer
 from meantime.surfaces.http import mcp_endpoint
 from meantime.surfaces.mcp.notice_delivery import Ride
 from meantime.surfaces.mcp.streamable_http import Riding
 from outcomes import failed
 
-from .conftest import PATIENCE, QUICK, id_in, notices, until, until_async
+from .conftest import QUICK, id_in, notices
 from .tasking import EXTENSION, call_as_task, result
 
 pytestmark = pytest.mark.anyio
@@ -50,7 +53,8 @@ async def door(mt: Meantime) -> AsyncIterator[HttpDoor]:
 async def connected(
     door: HttpDoor, era: str, token: str | None = None, path: str = "/mcp", **given: Any
 ) -> AsyncIterator[Client]:
-    http = create_mcp_http_client(headers={"Authorization": f"Bearer {token or door.token}"})
+    headers = {"Authorization": f"Bearer {token or door.token}"}
+    http = create_mcp_http_client(headers, httpx2.Timeout(LIMIT))
     async with (
         http,
         Client(streamable_http_client(door.url + path, http_client=http), mode=era, **given) as one,
@@ -61,11 +65,12 @@ async def connected(
 @asynccontextmanager
 async def plain(door: HttpDoor, **headers: str) -> AsyncIterator[httpx.AsyncClient]:
     async with httpx.AsyncClient(
-        base_url=door.url, trust_env=False, headers={**ACCEPT, **headers}, timeout=PATIENCE
+        base_url=door.url, trust_env=False, headers={**ACCEPT, **headers}, timeout=LIMIT
     ) as http:
         yield http
 
 
+@pytest.mark.breadth
 async def test_a_thread_that_is_named_in_the_address(door: HttpDoor, era: str, mt: Meantime):
     async with connected(door, era, path="/mcp?thread=conv-1") as client:
         id = id_in(await client.call_tool("start", {"command": "echo done"}))
@@ -77,7 +82,7 @@ async def test_a_thread_that_is_named_in_the_address(door: HttpDoor, era: str, m
         again = [f"{id}.1"] if era == "legacy" else []
         assert notices(await client.call_tool("list", {})) == again
         await client.call_tool("list", {})
-        await until_async(lambda: _told(mt, "conv-1"))
+        await until_async(lambda: _told(mt, "conv-1"), "all are told")
 
 
 async def _told(mt: Meantime, thread: str) -> bool:
@@ -86,7 +91,7 @@ async def _told(mt: Meantime, thread: str) -> bool:
 
 async def test_a_thread_of_a_token(door: HttpDoor, era: str, mt: Meantime):
     """The address cannot lead it elsewhere."""
-    await mt.thread("other").start(Shell("sleep 60"), id="theirs")
+    await mt.thread("other").start(Shell("sleep 600"), id="theirs")
     token = door.thread_token("mine")
     async with connected(door, era, token, path="/mcp?thread=other") as client:
         id = id_in(await client.call_tool("start", {"command": "true"}))
@@ -119,6 +124,7 @@ async def test_a_session_belongs_to_its_token(door: HttpDoor):
         assert (await http.delete("/mcp", headers=headers)).status_code == 200
 
 
+@pytest.mark.breadth
 async def test_every_request_needs_the_token_and_a_known_host(door: HttpDoor):
     """Reading needs no token for programs of one's own; here everybody could start commands."""
     own = {"Authorization": f"Bearer {door.token}"}
@@ -162,44 +168,48 @@ async def test_bodies_that_are_too_big_or_none(door: HttpDoor):
         assert (await http.post("/mcp?thread=../x", json=INITIALIZE)).status_code == 400
 
 
+@pytest.mark.breadth
 async def test_a_client_that_goes_away_in_mid_call(door: HttpDoor, era: str, mt: Meantime):
     """What its answer would have told is told to the next call."""
     handle = await mt.thread("conv-1").start(Shell(["cat"], open_stdin=True), id="slow")
 
     async def wait() -> None:
         async with connected(door, era, path="/mcp?thread=conv-1") as client:
-            await client.call_tool("wait", {"seconds": 40})
+            await client.call_tool("wait", {"seconds": LONGEST_WAIT})
 
     calling = asyncio.create_task(wait())
-    loading = await until(lambda: door._serving and door._serving._app.mcp._served)
-    held = (await loading)._conversations
-    await until(lambda: any(one.inbox._calls for one in held.values()))
+    app: Any = door._serving._app  # type: ignore[union-attr]
+    await until_async(lambda: app.mcp._served is not None, "the SDK is loading")
+    held = (await app.mcp._served)._conversations
+    await until_async(lambda: any(one.inbox._calls for one in held.values()), "the client waits")
     calling.cancel()
     await asyncio.wait([calling])
     await handle.send(eof=True)
     await handle.wait()
     async with connected(door, era, path="/mcp?thread=conv-1") as client:
-        await until_async(lambda: _has(client, "slow.1"))
+        await until_async(lambda: _has(client, "slow.1"), "it is told again")
 
 
 async def _has(client: Client, notice: str) -> bool:
     return notice in notices(await client.call_tool("list", {}))
 
 
+@pytest.mark.breadth
 async def test_closing_does_not_wait_for_those_who_wait(mt: Meantime, era: str):
     door = await mt.serve(port=0)
-    await mt.thread("conv-1").start(Shell("sleep 60"))
+    await mt.thread("conv-1").start(Shell("sleep 600"))
     async with connected(door, era, path="/mcp?thread=conv-1") as client:
         await client.call_tool("list", {})
-        calling = asyncio.create_task(client.call_tool("wait", {"seconds": 40}))
+        calling = asyncio.create_task(client.call_tool("wait", {"seconds": LONGEST_WAIT}))
         served: Any = door._serving._app.mcp._served.result()  # type: ignore[union-attr]
-        await until(lambda: any(one.inbox._calls for one in served._conversations.values()))
-        async with asyncio.timeout(20):
-            await door.close()
+        held = served._conversations
+        await until_async(lambda: any(one.inbox._calls for one in held.values()), "the client waits")
+        await asyncio.wait_for(door.close(), 0.9 * LONGEST_WAIT)  # it takes a moment, and the wait all of it
         calling.cancel()
         await asyncio.wait([calling])
 
 
+@pytest.mark.breadth
 async def test_tasks_over_http_and_over_our_restart(tmp_path: Any, era: str):
     declared: dict[str, Any] = {"extensions": [advertise(EXTENSION)]}
     async with (
@@ -216,6 +226,7 @@ async def test_tasks_over_http_and_over_our_restart(tmp_path: Any, era: str):
                 await result(client, era, id)
 
 
+@pytest.mark.breadth
 async def test_our_own_client_follows_our_own_server(door: HttpDoor, mt: Meantime):
     """Meantime in front of Meantime: the work of the one is a task of the other."""
     token = door.thread_token("remote")
@@ -223,15 +234,15 @@ async def test_our_own_client_follows_our_own_server(door: HttpDoor, mt: Meantim
     async with Meantime.open(":memory:", settings=QUICK, servers={"far": server}) as near:
         thread = near.thread("near")
         handle = await thread.start(Tool("far/start", {"command": "echo from afar"}))
-        assert await asyncio.wait_for(handle.result(), PATIENCE) == "from afar\n"
+        assert await asyncio.wait_for(handle.result(), LIMIT) == "from afar\n"
         failing = await thread.start(Tool("far/start", {"command": "exit 4"}))
-        (task,) = await thread.wait(failing, timeout=PATIENCE)
+        (task,) = await thread.wait(failing, timeout=LIMIT)
         assert task.status == "failed"
         assert "exit code 4" in failed(task).message
-        unwanted = await thread.start(Tool("far/start", {"command": "sleep 60"}))
-        await until_async(lambda: _session(near, unwanted.id))
+        unwanted = await thread.start(Tool("far/start", {"command": "sleep 600"}))
+        await until_async(lambda: _session(near, unwanted.id), "it runs at the other one")
         await thread.cancel(unwanted, wait=True)
-        await until_async(lambda: _all_ended(mt))
+        await until_async(lambda: _all_ended(mt), "all have ended")
 
 
 async def _session(near: Meantime, id: str) -> str | None:

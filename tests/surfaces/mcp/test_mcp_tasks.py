@@ -10,10 +10,11 @@ import pytest
 from mcp import Client
 from mcp.client.extension import advertise
 from mcp.shared.exceptions import MCPError
+from tests.waiting import LIMIT, until_async
 
 from meantime import Meantime, Shell
 
-from .conftest import MODERN, OLDER, PATIENCE, Direct, code, notices, texts, until, until_async
+from .conftest import MODERN, OLDER, Direct, code, notices, texts
 from .tasking import ANY, EXTENSION, Following, ask, call_as_task, over, result
 
 pytestmark = pytest.mark.anyio
@@ -72,7 +73,7 @@ async def test_a_command_that_fails(client: Client, era: str):
 
 
 async def test_a_task_of_mcp_is_cancelled_once(client: Client, era: str):
-    id = (await call_as_task(client, era, "start", {"command": "sleep 60"}))["taskId"]
+    id = (await call_as_task(client, era, "start", {"command": "sleep 600"}))["taskId"]
     answer = await ask(client, "tasks/cancel", taskId=id)
     assert answer.get("taskId") == (None if era == MODERN else id)
     assert (await over(client, id))["status"] == "cancelled"
@@ -86,10 +87,10 @@ async def test_a_task_of_mcp_is_cancelled_once(client: Client, era: str):
 async def test_others_are_not_found(client: Client, era: str, mt: Meantime):
     """Another conversation's, one that was no task of MCP, the beginning of an id, an id that is none."""
     theirs = Direct(mt, "other")
-    await theirs.held.start("start", {"command": "sleep 60"})
+    await theirs.held.start("start", {"command": "sleep 600"})
     other = (await mt.thread("other").list())[0].id
-    plain = await mt.thread("conv-1").start(Shell("sleep 60"))
-    own = (await call_as_task(client, era, "start", {"command": "sleep 60"}))["taskId"]
+    plain = await mt.thread("conv-1").start(Shell("sleep 600"))
+    own = (await call_as_task(client, era, "start", {"command": "sleep 600"}))["taskId"]
     for id in (other, plain.id, own[:-1], "no such id!", "x" * 10_000):
         for method in ("tasks/get", "tasks/cancel"):
             with pytest.raises(MCPError) as refused:
@@ -112,7 +113,7 @@ async def test_who_follows_a_task_is_not_told_as_well(client: Client, direct: Di
     await (mt.thread("conv-1")).wait(id)
     assert notices(await client.call_tool("list", {})) == []
     await result(client, era, id)
-    await until_async(lambda: _all_told(mt))
+    await until_async(lambda: _all_told(mt), "all are told")
 
 
 async def _all_told(mt: Meantime) -> bool:
@@ -130,7 +131,7 @@ async def test_who_declares_tasks_and_never_asks_is_told(
 
 async def test_without_the_extension_there_are_none(direct: Direct):
     async with Client(direct.door.server, mode=MODERN) as client:
-        answer = await client.call_tool("start", {"command": "sleep 60"})
+        answer = await client.call_tool("start", {"command": "sleep 600"})
         assert texts(answer)[0].startswith("Started t_")
         for method in ("tasks/get", "tasks/update", "tasks/cancel"):
             with pytest.raises(MCPError) as refused:
@@ -170,7 +171,7 @@ async def test_a_client_that_listens_hears_the_end(direct: Direct):
         params = types.SubscriptionsListenRequestParams(notifications=wanted)
         request = types.SubscriptionsListenRequest(params=params)
         listening = asyncio.create_task(client.session.send_request(request, ANY))
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(LIMIT):
             assert (await following.heard.get())["status"] == "working"
             await client.call_tool("send", {"id": task.id, "eof": True})
             while (told := await following.heard.get())["status"] == "working":
@@ -179,4 +180,4 @@ async def test_a_client_that_listens_hears_the_end(direct: Direct):
         assert told["result"]["isError"] is False
         assert not listening.done()
         listening.cancel()
-        await until(lambda: direct.door.listening._streams == 0)
+        await until_async(lambda: direct.door.listening._streams == 0, "the stream is closed")

@@ -6,11 +6,13 @@ import asyncio
 
 import pytest
 from mcp import Client
+from tests.waiting import LIMIT, until_async
 
 from meantime import Meantime, Shell
+from meantime.dialects.meantime.meantime_arguments import LONGEST_WAIT
 from meantime.surfaces.mcp import notice_delivery
 
-from .conftest import Direct, id_in, notices, texts, until, until_async
+from .conftest import Direct, id_in, notices, texts
 
 pytestmark = pytest.mark.anyio
 
@@ -52,7 +54,7 @@ async def test_another_conversations_are_not_told(client: Client, mt: Meantime):
 
 async def test_what_the_agent_read_itself_is_not_told_again(client: Client, mt: Meantime):
     id = id_in(await client.call_tool("start", {"command": "echo done"}))
-    result = await client.call_tool("wait", {"seconds": 30})
+    result = await client.call_tool("wait", {"seconds": LONGEST_WAIT})
     assert len(texts(result)) == 1
     assert notices(result) == [f"{id}.1"]
     assert await look(client) == []
@@ -61,10 +63,10 @@ async def test_what_the_agent_read_itself_is_not_told_again(client: Client, mt: 
 
 async def test_calls_at_once_prove_nothing(client: Client, direct: Direct, mt: Meantime):
     """A model that calls two tools at once has read the answer to neither when it calls."""
-    await client.call_tool("wait", {"ids": [], "seconds": 30})  # nothing runs, so it does not wait
-    handle = await mt.thread("conv-1").start(Shell("sleep 60"), id="slow")
-    waiting = asyncio.create_task(client.call_tool("wait", {"seconds": 30}))
-    await until(lambda: direct.held.inbox._calls == 1)
+    await client.call_tool("wait", {"ids": [], "seconds": LONGEST_WAIT})  # nothing runs, so it does not wait
+    handle = await mt.thread("conv-1").start(Shell("sleep 600"), id="slow")
+    waiting = asyncio.create_task(client.call_tool("wait", {"seconds": LONGEST_WAIT}))
+    await until_async(lambda: direct.held.inbox._calls == 1, "the client waits")
     notice = await ended(mt, "one")
     assert await look(client) == [notice]
     assert await look(client) == []
@@ -82,7 +84,7 @@ async def test_an_answer_that_never_got_out_is_told_again(client: Client, direct
     assert await look(client) == []  # still on its way, as far as we know
     direct.held.inbox.give_back(direct.rides[0])
     direct.arrives = True
-    await until_async(lambda: _is(_unleased(mt), [notice]))
+    await until_async(lambda: _is(_unleased(mt), [notice]), "the notice is given back")
     result = await client.call_tool("list", {})
     assert notices(result) == [notice]
     assert texts(result)[1].startswith("You may have been told this before")
@@ -102,7 +104,7 @@ async def test_a_client_that_has_taken_its_answer_need_not_call_again(
     assert await look(client) == []
     assert await unread(mt) == ["one.1"]  # it lies in the pipe, whatever the client sent meanwhile
     direct.taken = True
-    await until_async(lambda: _is(unread(mt), []))
+    await until_async(lambda: _is(unread(mt), []), "all are told")
 
 
 async def test_nobody_is_busy_for_ever(
@@ -114,11 +116,11 @@ async def test_nobody_is_busy_for_ever(
     monkeypatch.setattr(notice_delivery, "HOLD", 0.03)
     notice = await ended(mt, "one")
     assert await look(client) == [notice]
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(LIMIT):
         await mt._runtime.wait_wake("conv-1", -1)
     assert await unread(mt) == [notice]
     assert await look(client) == []
-    await until_async(lambda: _is(unread(mt), []))
+    await until_async(lambda: _is(unread(mt), []), "all are told")
 
 
 async def test_a_client_that_goes_away_leaves_them(direct: Direct, era: str, mt: Meantime):
@@ -143,7 +145,7 @@ async def test_a_call_that_is_cancelled_loses_nothing(direct: Direct, mt: Meanti
         await asyncio.wait([boarding])
         if not boarding.cancelled():
             direct.held.inbox.give_back(boarding.result())  # pyright: ignore[reportArgumentType]
-        await until_async(lambda: _is(_unleased(mt), [notice]))
+        await until_async(lambda: _is(_unleased(mt), [notice]), "the notice is given back")
 
 
 async def _unleased(mt: Meantime) -> list[str]:
@@ -162,6 +164,7 @@ async def test_a_result_carries_only_so_much(client: Client, mt: Meantime):
     assert notices(await client.call_tool("list", {})) == []
 
 
+@pytest.mark.breadth
 async def test_many_come_a_few_at_a_time(client: Client, mt: Meantime):
     for number in range(notice_delivery.MOST + 1):
         await ended(mt, f"many-{number:02}", command="true")
@@ -175,4 +178,4 @@ async def test_a_lost_turn_is_not_told_twice_to_the_same_client(client: Client, 
     assert await look(client) == [notice]
     await mt._runtime.close_turn(direct.rides[0].turn, failed=False)
     assert await look(client) == []
-    await until_async(lambda: _is(unread(mt), []))
+    await until_async(lambda: _is(unread(mt), []), "all are told")

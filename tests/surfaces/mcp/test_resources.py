@@ -9,10 +9,11 @@ from mcp import Client
 from mcp.client.subscriptions import ResourceUpdated
 from mcp.shared.exceptions import MCPError
 from mcp_types import ResourceUpdatedNotification
+from tests.waiting import LIMIT
 
 from meantime import Meantime, Shell
 
-from .conftest import MODERN, OLDER, PATIENCE, Direct, notices
+from .conftest import MODERN, OLDER, Direct, notices
 
 pytestmark = pytest.mark.anyio
 
@@ -57,13 +58,13 @@ async def test_an_older_client_subscribes(direct: Direct, mt: Meantime):
     async with Client(direct.door.server, mode=OLDER, message_handler=hear) as client:
         await client.subscribe_resource("task://inbox")
         await (await mt.thread("conv-1").start(Shell("true"), id="one")).wait()
-        assert await asyncio.wait_for(heard.get(), PATIENCE) == "task://inbox"
+        assert await asyncio.wait_for(heard.get(), LIMIT) == "task://inbox"
         handle = await mt.thread("conv-1").start(Shell(["cat"], open_stdin=True), id="two")
         await client.unsubscribe_resource("task://inbox")
         await client.subscribe_resource("task://two")
         await handle.send(eof=True)
         await handle.wait()
-        assert await asyncio.wait_for(heard.get(), PATIENCE) == "task://two"
+        assert await asyncio.wait_for(heard.get(), LIMIT) == "task://two"
     assert not direct.door.listening._subscribed
 
 
@@ -73,5 +74,5 @@ async def test_a_newer_client_listens(direct: Direct, mt: Meantime):
         client.listen(resource_subscriptions=["task://inbox"]) as events,
     ):
         await (await mt.thread("conv-1").start(Shell("true"), id="one")).wait()
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(LIMIT):
             assert await anext(aiter(events)) == ResourceUpdated("task://inbox")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from daemon.conftest import Place
 from gates import Gate
@@ -18,8 +19,9 @@ from meantime.surfaces.mcp.client_conversation import ClientConversation
 from meantime.surfaces.mcp.client_sessions import ClientSessions, ClientThread
 from meantime.toolset.owner_catalog import OwnerCatalog
 
-from .conftest import PATIENCE, until_async
 from .speaking import HELLO, Raw
+
+pytestmark = pytest.mark.processes
 
 HERE, THERE = {"threadId": "here"}, {"threadId": "there"}
 
@@ -46,7 +48,7 @@ def end(place: Place, gates: tuple[Gate, Gate]) -> None:
 
 def wait(place: Place) -> None:
     for task in place.ask("GET", "/v1/tasks")["tasks"]:
-        place.ask("GET", f"/v1/tasks/{task['id']}/wait?timeout=30")
+        place.wait(task["id"])
 
 
 def test_a_client_names_its_session(place: Place, gates: tuple[Gate, Gate]):
@@ -187,7 +189,7 @@ async def test_the_session_that_has_not_called_for_longest_is_forgotten(
     assert [notice.id for notice in await mt.notices("leased")] == ["its.1"]
     opened.of("three")
     assert opened.serving[-1] == ["own", "mcp-one", "mcp-three"]
-    await until_async(lambda: mt.notices("unread"))  # given back: it may not have read it
+    await until_async(lambda: mt.notices("unread"), "it is given back, for it may not have been read")
     assert opened.of("one") is one
     assert opened.sessions.of(None) is opened.sessions.own  # which is never forgotten
     again = opened.of("two")
@@ -217,5 +219,5 @@ async def test_all_are_closed_at_once(mt: Meantime, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(opened.sessions.own, "close", together.wait)
     for session in ("one", "two", "three"):
         monkeypatch.setattr(opened.of(session), "close", together.wait)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(LIMIT):
         await opened.sessions.close()

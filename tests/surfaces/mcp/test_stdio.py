@@ -16,16 +16,18 @@ import pytest
 from mcp import Client
 from mcp.client.extension import advertise
 from mcp.client.stdio import StdioServerParameters
+from tests.waiting import LIMIT, until, until_async
 
-from daemon.conftest import Place, eventually
+from daemon.conftest import Place
 from meantime import Meantime, StdioServer, Tool
+from meantime.dialects.meantime.meantime_arguments import LONGEST_WAIT
 from outcomes import completed
 
-from .conftest import PATIENCE, QUICK, notices, texts
+from .conftest import QUICK, notices, texts
 from .speaking import COMMAND, HELLO, Raw
 from .tasking import EXTENSION, call_as_task, result
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 
 
 @asynccontextmanager
@@ -39,7 +41,7 @@ async def connected(place: Place, era: str, **given: Any) -> AsyncIterator[Clien
 
 def ended(place: Place, id: str, thread: str = "conv-1") -> str:
     place.ask("POST", "/v1/tasks", {"thread": thread, "command": "true", "id": id})
-    place.ask("GET", f"/v1/tasks/{id}/wait?timeout=30")
+    place.wait(id)
     return f"{id}.1"
 
 
@@ -48,6 +50,7 @@ def unread(place: Place, thread: str = "conv-1", state: str = "unread,leased,par
     return [notice["id"] for notice in found]
 
 
+@pytest.mark.core("the one MCP client of another make")
 async def test_the_sdks_client_and_our_daemon(place: Place, era: str, monkeypatch: pytest.MonkeyPatch):
     """The daemon is started on demand; a command gets the agent's own environment and folder."""
     place.configure("[http]\nport = 0\n")
@@ -78,11 +81,12 @@ def test_a_registered_tool_of_the_daemon(place: Place, tmp_path: Any, monkeypatc
         assert tools["start_tool"]["inputSchema"]["properties"]["name"]["enum"] == ["add"]
         started = raw.call("start_tool", name="add", arguments={"a": 1, "b": 41})["content"][0]["text"]
         id = started.split()[1].rstrip(":")
-        assert "\n42\n" in raw.call("wait", ids=[id], seconds=30)["content"][0]["text"]
+        assert "\n42\n" in raw.call("wait", ids=[id], seconds=LONGEST_WAIT)["content"][0]["text"]
         refused = raw.call("start_tool", name="add", arguments={"c": 1})
         assert refused["_meta"]["meantime/code"] == "invalid_input"
 
 
+@pytest.mark.core("the one killed MCP server")
 def test_a_process_that_dies_between_telling_and_knowing(place: Place):
     """Its client may not have read the answer: it is told again, with the same id."""
     place.up()
@@ -91,7 +95,7 @@ def test_a_process_that_dies_between_telling_and_knowing(place: Place):
         assert raw.hello().told() == [notice]
         raw.process.send_signal(signal.SIGKILL)
         raw.process.wait()
-    eventually(lambda: unread(place, state="unread") == [notice], "it is given back")
+    until(lambda: unread(place, state="unread") == [notice], "it is given back")
     with Raw(place, "--thread", "conv-1") as raw:
         raw.hello()
         answer = raw.call("list")
@@ -105,20 +109,20 @@ def test_a_client_that_leaves_in_mid_call(place: Place):
     place.up()
     place.ask("POST", "/v1/tasks", {"thread": "conv-1", "command": ["cat"], "openStdin": True, "id": "slow"})
     with Raw(place, "--thread", "conv-1") as raw:
-        raw.hello().send("tools/call", {"name": "wait", "arguments": {"seconds": 40}})
+        raw.hello().send("tools/call", {"name": "wait", "arguments": {"seconds": LONGEST_WAIT}})
         raw.leave()
-        assert raw.process.wait(PATIENCE) == 0
+        assert raw.process.wait(LIMIT) == 0
     place.ask("POST", "/v1/tasks/slow/send", {"eof": True})
-    place.ask("GET", "/v1/tasks/slow/wait?timeout=30")
+    place.wait("slow")
     assert unread(place, state="unread") == ["slow.1"]
 
 
 def test_a_call_that_is_cancelled(place: Place):
     """It is not answered, and the connection goes on; the work does, too."""
     place.up()
-    place.ask("POST", "/v1/tasks", {"thread": "conv-1", "command": "sleep 60", "id": "slow"})
+    place.ask("POST", "/v1/tasks", {"thread": "conv-1", "command": "sleep 600", "id": "slow"})
     with Raw(place, "--thread", "conv-1") as raw:
-        waiting = raw.hello().send("tools/call", {"name": "wait", "arguments": {"seconds": 40}})
+        waiting = raw.hello().send("tools/call", {"name": "wait", "arguments": {"seconds": LONGEST_WAIT}})
         raw.say({"method": "notifications/cancelled", "params": {"requestId": waiting}})
         assert "slow" in raw.call("list")["content"][0]["text"]
         assert place.ask("GET", "/v1/tasks/slow")["status"] == "running"
@@ -133,7 +137,7 @@ def test_a_daemon_that_is_restarted(place: Place):
         place.kill()
         place.up()
         assert raw.told() == []
-        eventually(lambda: unread(place) == [], "its call says that it had it")
+        until(lambda: unread(place) == [], "its call says that it had it")
         assert raw.call("start", command="true")["isError"] is False
 
 
@@ -175,28 +179,28 @@ def test_a_client_that_does_not_read(place: Place):
     with Raw(place, "--thread", "conv-1") as raw:
         raw.hello()
         first = raw.send("tools/call", {"name": "list", "arguments": {}})
-        before = eventually(raw.waiting, "it is on its way")
+        before = until(raw.waiting, "it is on its way")
         second = raw.send("tools/call", {"name": "list", "arguments": {}})
-        eventually(lambda: raw.waiting() > before, "both answers lie in the pipe")
+        until(lambda: raw.waiting() > before, "both answers lie in the pipe")
         assert unread(place) == [notice]
         answers = {raw.read()["id"] for _ in range(2)}
         assert answers == {first, second}
         raw.call("list")
-        eventually(lambda: unread(place) == [], "now it has it")
+        until(lambda: unread(place) == [], "now it has it")
 
 
 def test_nothing_but_the_protocol_is_on_stdout(place: Place):
     """And what is wrong before there is a protocol is two lines on stderr."""
     place.up()
     with Raw(place, "--thread", "not an id") as raw:
-        assert raw.process.wait(PATIENCE) == 2
+        assert raw.process.wait(LIMIT) == 2
         out, err = raw.process.communicate()
         assert out == b""
         assert b"not a valid id" in err
         assert b"Traceback" not in err
     place.down()
     with Raw(place, MEANTIME_NO_START="1") as raw:
-        assert raw.process.wait(PATIENCE) == 5
+        assert raw.process.wait(LIMIT) == 5
         assert raw.process.communicate()[0] == b""
 
 
@@ -207,7 +211,7 @@ def test_from_a_file_to_a_file(place: Place, tmp_path: Any):
     with asked.open() as stdin, (tmp_path / "said").open("w") as stdout:
         program = [sys.executable, "-m", "meantime", "mcp", "--home", str(place.home.folder)]
         environ = {name: value for name, value in place.environ.items() if name != "MEANTIME_HOME"}
-        code = subprocess.run(program, stdin=stdin, stdout=stdout, env=environ, timeout=PATIENCE, check=False)
+        code = subprocess.run(program, stdin=stdin, stdout=stdout, env=environ, timeout=LIMIT, check=False)
     assert code.returncode == 0
     assert (tmp_path / "said").read_text() == '{"jsonrpc":"2.0","id":1,"result":{}}\n'
 
@@ -221,13 +225,15 @@ async def test_our_own_client_follows_it_over_everybodys_restart(place: Place, t
     line = f"echo once >> {log}; until test -e {tmp_path}/go; do sleep 0.05; done; echo through"
     async with Meantime.open(tmp_path / "near.db", settings=QUICK, servers=servers) as near:
         handle = await near.thread("a").start(Tool("far/start", {"command": line}))
-        async with asyncio.timeout(PATIENCE):
-            while not (await handle.get()).session or not log.exists():  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
+
+        async def has_begun() -> bool:
+            return bool((await handle.get()).session) and log.exists()
+
+        await until_async(has_begun, "it runs at the other one")
     await asyncio.to_thread(place.kill)
     await asyncio.to_thread(place.up)
     (tmp_path / "go").touch()
     async with Meantime.open(tmp_path / "near.db", settings=QUICK, servers=servers) as near:
-        (task,) = await near.thread("a").wait(handle.id, timeout=PATIENCE)
+        (task,) = await near.thread("a").wait(handle.id, timeout=LIMIT)
         assert completed(task).result == "through\n"
     assert log.read_text() == "once\n"

@@ -8,19 +8,20 @@ from pathlib import Path
 import pytest
 from mcp import Client
 from mcp_types import CallToolResult
+from tests.waiting import until_async
 
 from meantime import Meantime, Shell, background
 from meantime.dialects.meantime.meantime_arguments import LONGEST_WAIT
 from meantime.runners.background_function import REGISTRY
 from meantime.toolset import performer
 
-from .conftest import PATIENCE, code, id_in, texts, until_async
+from .conftest import code, id_in, texts
 
 pytestmark = pytest.mark.anyio
 
 
 async def wait(client: Client, **given: object) -> list[str]:
-    return texts(await client.call_tool("wait", {"seconds": PATIENCE, **given}))
+    return texts(await client.call_tool("wait", given))
 
 
 async def ending(client: Client, started: CallToolResult) -> str:
@@ -58,7 +59,7 @@ async def test_a_reminder_is_listed_cancelled_and_told(client: Client):
         found = texts(await client.call_tool("list", {}))
         return any(f'<task-notification id="{id}.1"/>' in text for text in found)
 
-    await until_async(is_told)
+    await until_async(is_told, "it is told")
     refused = await client.call_tool("remind", {"text": "x"})
     assert "at= or delay=" in texts(refused)[0]
 
@@ -101,8 +102,8 @@ async def test_list_shows_this_threads_tasks_alone(client: Client, mt: Meantime)
     assert texts(await client.call_tool("list", {})) == ["Nothing runs."]
     one = id_in(await client.call_tool("start", {"command": "true", "batch": "b-1"}))
     await wait(client)
-    two = id_in(await client.call_tool("start", {"command": "sleep 60", "batch": "b-2"}))
-    await mt.thread("other").start(Shell("sleep 60"), id="theirs")
+    two = id_in(await client.call_tool("start", {"command": "sleep 600", "batch": "b-2"}))
+    await mt.thread("other").start(Shell("sleep 600"), id="theirs")
     active = texts(await client.call_tool("list", {}))[0]
     assert two in active
     assert one not in active
@@ -130,7 +131,7 @@ async def test_a_wait_says_only_so_much(client: Client):
     big = "head -c 7000 /dev/zero | tr '\\0' x"
     started = [await client.call_tool("start", {"command": big}) for _ in range(10)]
     ids = [id_in(one) for one in started]
-    said = await client.call_tool("wait", {"ids": ids, "seconds": PATIENCE})
+    said = await client.call_tool("wait", {"ids": ids})
     assert len(texts(said)[0]) < performer.MOST_READ + 5_000
     whole = [id for id in ids if f'id="{id}.1"' in texts(said)[0]]
     assert 1 < len(whole) < len(ids)
@@ -149,7 +150,7 @@ async def test_a_wait_says_that_it_lives(client: Client, monkeypatch: pytest.Mon
     async def heard_progress(progress: float, total: float | None, message: str | None) -> None:
         heard.append((progress, total, message))
 
-    await client.call_tool("start", {"command": "sleep 60"})
+    await client.call_tool("start", {"command": "sleep 600"})
     await client.call_tool("wait", {"seconds": 0.5}, progress_callback=heard_progress)
     assert heard
     assert heard[0][1:] == (0.5, "0 of 1 have ended")
@@ -157,8 +158,8 @@ async def test_a_wait_says_that_it_lives(client: Client, monkeypatch: pytest.Mon
 
 
 async def test_cancel_answers_with_what_became_of_it(client: Client):
-    id = id_in(await client.call_tool("start", {"command": "echo before; sleep 60"}))
-    await until_async(lambda: _has_said(client, id, "before"))
+    id = id_in(await client.call_tool("start", {"command": "echo before; sleep 600"}))
+    await until_async(lambda: _has_said(client, id, "before"), "the command has begun")
     said = texts(await client.call_tool("cancel", {"id": id, "reason": "not needed"}))[0]
     assert "was cancelled" in said
     assert "not needed" in said
@@ -218,7 +219,7 @@ async def test_a_registered_tool_is_offered_where_there_is_one(client: Client):
 async def test_what_is_wrong_is_said_with_a_code(
     client: Client, mt: Meantime, tool: str, given: dict[str, object], expected: str
 ):
-    await mt.thread("other").start(Shell("sleep 60"), id="theirs")
+    await mt.thread("other").start(Shell("sleep 600"), id="theirs")
     result = await client.call_tool(tool, given)
     assert code(result) == expected
     assert texts(result)[0].startswith(f"{expected}: ")

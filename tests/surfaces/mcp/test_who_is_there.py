@@ -6,8 +6,9 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.waiting import LIMIT, until
 
-from daemon.conftest import Place, eventually
+from daemon.conftest import Place
 from meantime import HttpDoor, Meantime
 from meantime.surfaces.mcp import client_conversation
 
@@ -18,11 +19,12 @@ pytestmark = pytest.mark.anyio
 
 
 async def hosts(door: HttpDoor, token: str | None = None) -> list[dict[str, Any]]:  # noqa: F811
-    async with httpx.AsyncClient(base_url=door.url, trust_env=False) as http:
+    async with httpx.AsyncClient(base_url=door.url, trust_env=False, timeout=LIMIT) as http:
         headers = {"Authorization": f"Bearer {token or door.token}"}
         return (await http.get("/v1/info", headers=headers)).json()["hosts"]
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("P5")
 async def test_a_client_over_http_is_listed_as_class_c(door: HttpDoor, era: str, mt: Meantime):  # noqa: F811
     assert await hosts(door) == []
@@ -33,6 +35,7 @@ async def test_a_client_over_http_is_listed_as_class_c(door: HttpDoor, era: str,
         assert await hosts(door, door.thread_token("other")) == []
 
 
+@pytest.mark.breadth
 async def test_who_has_not_called_for_long_is_not_there(
     door: HttpDoor,  # noqa: F811
     era: str,
@@ -44,14 +47,15 @@ async def test_who_has_not_called_for_long_is_not_there(
         assert await hosts(door) == []
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("P5")
 def test_a_client_of_stdio_is_listed_as_class_c(place: Place):
     place.up()
     with Raw(place, "--thread", "conv-1") as raw:
         raw.hello()
         told = [{"thread": "conv-1", "class": "C", "kind": "mcp"}]
-        eventually(lambda: place.ask("GET", "/v1/info")["hosts"] == told, "it says so when it has loaded")
+        until(lambda: place.ask("GET", "/v1/info")["hosts"] == told, "it says so when it has loaded")
         place.kill()
         place.up()
-        eventually(lambda: place.ask("GET", "/v1/info")["hosts"] == told, "the next daemon knows it, too")
-    eventually(lambda: place.ask("GET", "/v1/info")["hosts"] == [], "it is gone")
+        until(lambda: place.ask("GET", "/v1/info")["hosts"] == told, "the next daemon knows it, too")
+    until(lambda: place.ask("GET", "/v1/info")["hosts"] == [], "it is gone")
