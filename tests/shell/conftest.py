@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Meantime, Settings, Thread
 
 from .owners import Owner
 from .saying import lives
 
-QUICK = Settings(stop_grace=0.5, stop_deadline=8.0, on_close="stop")
+QUICK = Settings(stop_grace=0.5, stop_deadline=LIMIT, on_close="stop")
 
 
 @pytest.fixture

@@ -8,11 +8,13 @@ import asyncio
 import json
 import sys
 
+from tests.waiting import LIMIT
+
 from meantime import Call, Limits, Meantime, Settings, Shell
 
 
 async def main(ledger: str, grace: float) -> None:
-    settings = Settings(stop_grace=grace, limits=Limits(per_thread=4))
+    settings = Settings(stop_grace=grace, stop_deadline=LIMIT, limits=Limits(per_thread=4))
     loop = asyncio.get_running_loop()
     async with Meantime.open(ledger, settings=settings) as mt:
         while line := await loop.run_in_executor(None, sys.stdin.readline):

@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import LIMIT, until_async
+
 from gates import open_gate
 from meantime import Settings, Thread
 
-from .saying import until
-
 ROOT = Path(__file__).parents[2]
-QUICK = Settings(stop_grace=0.5, stop_deadline=8.0)
+QUICK = Settings(stop_grace=0.5, stop_deadline=LIMIT)
 
 
 class Owner:
@@ -67,7 +67,11 @@ def let_go(tmp_path: Path) -> None:
 
 
 async def wait_for(path: Path, text: str) -> None:
-    await until(lambda: path.exists() and text in path.read_text())
+    await until_async(
+        lambda: path.exists() and text in path.read_text(),
+        f"{path.name} has {text!r}",
+        lambda: path.read_text() if path.exists() else "no such file",
+    )
 
 
 async def told(thread: Thread) -> list[tuple[str, str]]:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
+from gates import Gate
 from meantime import (
     Call,
     InvalidInput,
@@ -76,30 +78,33 @@ def test_bad_settings_of_commands_are_refused(settings: dict[str, Any]):
         Meantime.open(":memory:", settings=Settings(**settings))
 
 
+@pytest.mark.processes
 async def test_arguments_that_are_too_long_for_the_system(thread: Thread):
     """The system refuses them: that is a failure, not a hang."""
-    task = await (await thread.start(Shell(["true", "x" * 500_000]))).wait(10)
+    task = await (await thread.start(Shell(["true", "x" * 500_000]))).wait(LIMIT)
     assert task.status == "failed"
     assert "Argument list too long" in task.outcome.message  # type: ignore[union-attr]
 
 
+@pytest.mark.processes
 async def test_hostile_ids_are_no_paths(thread: Thread):
     handle = await thread.start(Shell("echo fine"), id="..")
-    assert await handle.result(10) == "fine\n"
+    assert await handle.result(LIMIT) == "fine\n"
 
 
+@pytest.mark.processes
 @pytest.mark.behaviour("F8")
 async def test_a_duplicate_id_does_not_hurt_the_first(thread: Thread):
     first = await thread.start(Shell("read line; echo $line", open_stdin=True), id="mine")
     with pytest.raises(Exception, match="exists already"):
         await thread.start(Shell("echo second"), id="mine")
     await first.send("hello\n")
-    assert await first.result(10) == "hello\n"
+    assert await first.result(LIMIT) == "hello\n"
 
 
 @pytest.mark.behaviour("F7")
 async def test_a_duplicate_tool_call_leaves_no_file(ledger: str, thread: Thread, tmp_path: Any):
-    await (await thread.start(Shell("true"), tool_call_id="call-1")).wait(10)
+    await (await thread.start(Shell("true"), tool_call_id="call-1")).wait(LIMIT)
     with pytest.raises(Exception, match="has its task already"):
         await thread.start(Shell("true"), tool_call_id="call-1")
     if ledger != ":memory:":
@@ -117,7 +122,7 @@ async def test_work_starts_work_only_as_deep_as_it_may(ledger: str):
             reached.append(depth)
             await (await thread.start(Call(dig, depth + 1))).wait()
 
-        task = await (await thread.start(Call(dig, 0))).wait(10)
+        task = await (await thread.start(Call(dig, 0))).wait(LIMIT)
         assert reached == [0, 1]
         [refused] = await thread.list("failed")
         assert refused.depth == 1
@@ -125,15 +130,17 @@ async def test_work_starts_work_only_as_deep_as_it_may(ledger: str):
         assert task.status == "completed"
         await mt.set_limits(depth=0)
         reached.clear()
-        await (await thread.start(Call(dig, 0))).wait(10)
+        await (await thread.start(Call(dig, 0))).wait(LIMIT)
         assert reached == [0]
 
 
-async def test_an_id_of_a_command_that_somebody_waits_for_is_taken(thread: Thread):
-    slow = asyncio.ensure_future(thread.call(Shell("sleep 0.3; echo fine"), id="slow"))
-    await asyncio.sleep(0.1)
+async def test_an_id_of_a_command_that_somebody_waits_for_is_taken(thread: Thread, tmp_path: Path):
+    gate = Gate(tmp_path / "gate")
+    slow = asyncio.ensure_future(thread.call(Shell(f"{gate.wait}; echo fine"), id="slow"))
+    await until_async(thread.calls, "the call has begun")
     with pytest.raises(Duplicate):
         await thread.start(Shell("echo other"), id="slow")
+    await asyncio.to_thread(gate.open)
     assert (await slow).result == "fine\n"
 
 

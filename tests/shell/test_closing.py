@@ -6,15 +6,16 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Completed, Meantime, Settings, Shell
 from meantime.runners.shell import runner
 from meantime.runners.shell.launcher import Launcher
 
 from .owners import QUICK, Owner, let_go, released, wait_for
-from .saying import lives, said, until
+from .saying import lives, said
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 
 
 async def test_a_graceful_close_leaves_it_running(owner: Owner, path: Path, tmp_path: Path):
@@ -24,7 +25,7 @@ async def test_a_graceful_close_leaves_it_running(owner: Owner, path: Path, tmp_
     await asyncio.to_thread(let_go, tmp_path)
 
     async with Meantime.open(path, settings=QUICK) as mt:
-        [task] = await mt.thread("conv-1").wait(id, timeout=10)
+        [task] = await mt.thread("conv-1").wait(id, timeout=LIMIT)
         assert task.status == "completed"
     assert len((tmp_path / "started").read_text().split()) == 1
 
@@ -33,15 +34,15 @@ async def test_a_close_does_not_wait_for_a_launcher_that_hangs(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     async def hangs(self: Launcher, order: object) -> None:
-        await asyncio.sleep(600)
+        await asyncio.Event().wait()
 
     monkeypatch.setattr(runner, "UNANSWERED", 0.2)
     with monkeypatch.context() as hanging:
         hanging.setattr(Launcher, "launch", hangs)
-        async with asyncio.timeout(5), Meantime.open(path, settings=QUICK) as mt:
+        async with asyncio.timeout(LIMIT), Meantime.open(path, settings=QUICK) as mt:
             handle = await mt.thread("conv-1").start(Shell(f"echo ran >> {tmp_path}/ran"))
     async with Meantime.open(path, settings=QUICK) as mt:
-        [task] = await mt.thread("conv-1").wait(handle.id, timeout=10)
+        [task] = await mt.thread("conv-1").wait(handle.id, timeout=LIMIT)
         assert task.status == "completed"
     assert (tmp_path / "ran").read_text() == "ran\n"
 
@@ -64,7 +65,7 @@ async def test_a_ledger_that_forgets_takes_its_commands_with_it(tmp_path: Path):
     owner.kill()
 
     pid = int((tmp_path / "started").read_text())
-    await until(lambda: not lives(pid))
+    await until_async(lambda: not lives(pid), "the command has ended")
 
 
 async def test_a_call_that_somebody_waited_for_ends_with_its_owner(owner: Owner, path: Path, tmp_path: Path):
@@ -74,7 +75,7 @@ async def test_a_call_that_somebody_waited_for_ends_with_its_owner(owner: Owner,
     owner.kill()
 
     pid = int((tmp_path / "started").read_text())
-    await until(lambda: not lives(pid))
+    await until_async(lambda: not lives(pid), "the command has ended")
     async with Meantime.open(path) as mt:
         assert await mt.list() == []
 
@@ -87,5 +88,5 @@ async def test_a_call_that_is_a_task_before_its_shim_is_there_outlives_us(path: 
     async with Meantime.open(path, settings=QUICK) as mt:
         assert (await mt.get(answer.task.id)).status == "running"
         await asyncio.to_thread(let_go, tmp_path)
-        [task] = await mt.thread("conv-1").wait(answer.task.id, timeout=10)
+        [task] = await mt.thread("conv-1").wait(answer.task.id, timeout=LIMIT)
         assert isinstance(task.outcome, Completed)

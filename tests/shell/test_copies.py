@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Call, Completed, Failed, Lost, Meantime, Shell
 from meantime.runners.shell import provenance
@@ -20,9 +21,9 @@ from meantime.runners.shell.shim import cells
 from meantime.stores.sqlite.store import SqliteStore
 
 from .owners import QUICK, Owner, let_go, released, state_of, told, wait_for
-from .saying import lives, until
+from .saying import lives
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ async def lost_in(ledger: Path, id: str) -> Lost:
     """Opens a copy, in which the task has ended, and is told once."""
     async with Meantime.open(ledger, settings=QUICK) as mt:
         thread = mt.thread("conv-1")
-        [task] = await thread.wait(id, timeout=10)
+        [task] = await thread.wait(id, timeout=LIMIT)
         assert isinstance(task.outcome, Lost), task.outcome
         assert await told(thread) == [(id, "lost")]
         assert await told(thread) == []
@@ -88,7 +89,7 @@ async def goes_on(path: Path, tmp_path: Path, id: str) -> None:
         thread = mt.thread("conv-1")
         assert (await thread.get(id)).status == "running"
         await asyncio.to_thread(let_go, tmp_path)
-        [task] = await thread.wait(id, timeout=10)
+        [task] = await thread.wait(id, timeout=LIMIT)
         assert isinstance(task.outcome, Failed), task.outcome
         assert (task.outcome.exit_code, task.outcome.partial) == (3, "before\nafter\n")
         assert await told(thread) == [(id, "failed")]
@@ -122,7 +123,6 @@ async def test_opening_a_copy_leaves_the_originals_commands_alone(owner: Owner, 
 
 
 @pytest.mark.behaviour("P11")
-@pytest.mark.slow
 async def test_opening_a_copy_harms_nothing_when_the_original_has_no_owner(
     owner: Owner, path: Path, tmp_path: Path
 ):
@@ -146,7 +146,6 @@ async def test_a_copy_of_the_commands_alone_is_known_for_one_too(owner: Owner, p
 
 
 @pytest.mark.behaviour("P11")
-@pytest.mark.slow
 async def test_a_copy_of_the_ledger_file_alone_harms_nothing(owner: Owner, path: Path, tmp_path: Path):
     id = await running(owner, tmp_path)
     owner.close()
@@ -157,7 +156,6 @@ async def test_a_copy_of_the_ledger_file_alone_harms_nothing(owner: Owner, path:
 
 
 @pytest.mark.behaviour("P11")
-@pytest.mark.slow
 async def test_a_copy_that_was_moved_to_the_originals_place_harms_nothing(
     owner: Owner, path: Path, tmp_path: Path
 ):
@@ -172,7 +170,6 @@ async def test_a_copy_that_was_moved_to_the_originals_place_harms_nothing(
 
 
 @pytest.mark.behaviour("P11")
-@pytest.mark.slow
 async def test_a_copy_that_replaced_an_original_harms_nothing(owner: Owner, path: Path, tmp_path: Path):
     """Its inodes may be used again, but not that of a file which a living shim holds."""
     id = await running(owner, tmp_path)
@@ -186,7 +183,6 @@ async def test_a_copy_that_replaced_an_original_harms_nothing(owner: Owner, path
 
 
 @pytest.mark.behaviour("P11")
-@pytest.mark.slow
 async def test_a_copy_made_of_hard_links_is_a_copy(owner: Owner, path: Path, tmp_path: Path):
     """Snapshots of many backup programs are made so: the state files are the very same."""
     id = await running(owner, tmp_path)
@@ -198,7 +194,6 @@ async def test_a_copy_made_of_hard_links_is_a_copy(owner: Owner, path: Path, tmp
 
 
 @pytest.mark.behaviour("P11")
-@pytest.mark.slow
 async def test_a_ledger_of_hard_links_is_known_by_its_states_alone(owner: Owner, path: Path, tmp_path: Path):
     id = await running(owner, tmp_path)
     owner.close()
@@ -214,7 +209,6 @@ async def test_a_ledger_of_hard_links_is_known_by_its_states_alone(owner: Owner,
 
 
 @pytest.mark.behaviour("P11")
-@pytest.mark.slow
 async def test_states_of_an_older_version_are_safe_by_their_living_shims(
     owner: Owner, path: Path, tmp_path: Path
 ):
@@ -227,7 +221,6 @@ async def test_states_of_an_older_version_are_safe_by_their_living_shims(
 
 
 @pytest.mark.behaviour("P8")
-@pytest.mark.slow
 async def test_what_a_killed_shim_of_an_older_version_left_is_found_by_its_mark(
     owner: Owner, path: Path, tmp_path: Path
 ):
@@ -236,14 +229,13 @@ async def test_what_a_killed_shim_of_an_older_version_left_is_found_by_its_mark(
     forget_the_origin(state_of(path))
     os.kill(State(state_of(path).read_bytes())[cells.SHIM_PID], signal.SIGKILL)
     async with Meantime.open(path, settings=QUICK) as mt:
-        [task] = await mt.thread("conv-1").wait(id, timeout=10)
+        [task] = await mt.thread("conv-1").wait(id, timeout=LIMIT)
         assert isinstance(task.outcome, Lost)
         assert "were killed" in task.outcome.reason
     assert not lives(command(tmp_path))
 
 
 @pytest.mark.behaviour("P11")
-@pytest.mark.slow
 async def test_a_copy_does_not_end_what_a_killed_shim_has_left_to_the_original(
     owner: Owner, path: Path, tmp_path: Path
 ):
@@ -256,14 +248,13 @@ async def test_a_copy_does_not_end_what_a_killed_shim_has_left_to_the_original(
     assert lives(command(tmp_path))
 
     async with Meantime.open(path, settings=QUICK) as mt:
-        [task] = await mt.thread("conv-1").wait(id, timeout=10)
+        [task] = await mt.thread("conv-1").wait(id, timeout=LIMIT)
         assert isinstance(task.outcome, Lost)
         assert "were killed" in task.outcome.reason
     assert not lives(command(tmp_path))
 
 
 @pytest.mark.behaviour("P8")
-@pytest.mark.slow
 async def test_cancelling_in_a_copy_does_not_end_what_the_original_left_running(
     owner: Owner, path: Path, tmp_path: Path
 ):
@@ -274,7 +265,7 @@ async def test_cancelling_in_a_copy_does_not_end_what_the_original_left_running(
         await mt.cancel(id)
     owner.close()
     async with Meantime.open(path, settings=QUICK) as mt:
-        [task] = await mt.thread("conv-1").wait(id, timeout=10)
+        [task] = await mt.thread("conv-1").wait(id, timeout=LIMIT)
         assert task.status == "completed"
     ledger = copy(path, "later")
     async with Meantime.open(ledger, settings=QUICK) as mt:
@@ -293,10 +284,10 @@ async def test_what_is_queued_is_started_by_the_original_alone(owner: Owner, pat
     again = owner.start(f"echo again >> {tmp_path}/again", options={"retry": "idempotent"})
     ledger = copy(path)
     async with Meantime.open(ledger, settings=QUICK) as mt:
-        [task] = await mt.thread("conv-1").wait(queued, timeout=10)
+        [task] = await mt.thread("conv-1").wait(queued, timeout=LIMIT)
         assert isinstance(task.outcome, Lost)
         assert "may have started the task" in task.outcome.reason
-        [task] = await mt.thread("conv-1").wait(again, timeout=10)
+        [task] = await mt.thread("conv-1").wait(again, timeout=LIMIT)
         assert isinstance(task.outcome, Completed)
     assert not (tmp_path / "queued").exists()
     assert (tmp_path / "again").read_text() == "again\n"
@@ -304,15 +295,14 @@ async def test_what_is_queued_is_started_by_the_original_alone(owner: Owner, pat
     owner.kill()
     async with Meantime.open(path, settings=QUICK) as mt:
         await mt.set_limits(per_thread=10)
-        [task] = await mt.thread("conv-1").wait(queued, timeout=10)
+        [task] = await mt.thread("conv-1").wait(queued, timeout=LIMIT)
         assert task.status == "completed"
         await mt.thread("conv-1").cancel_all()
-        await mt.thread("conv-1").wait(timeout=10)
+        await mt.thread("conv-1").wait(timeout=LIMIT)
     assert (tmp_path / "queued").read_text() == "original\n"
 
 
 @pytest.mark.behaviour("P11")
-@pytest.mark.slow
 async def test_a_copy_that_crashes_while_it_is_opened_is_still_a_copy(
     owner: Owner, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -330,15 +320,14 @@ async def test_a_copy_that_crashes_while_it_is_opened_is_still_a_copy(
         with pytest.raises(OSError, match="killed"):
             await Meantime.open(ledger, settings=QUICK)
     async with Meantime.open(ledger, settings=QUICK) as mt:
-        [task] = await mt.thread("conv-1").wait(queued, timeout=10)
+        [task] = await mt.thread("conv-1").wait(queued, timeout=LIMIT)
         assert isinstance(task.outcome, Lost)
     assert not (tmp_path / "ran").exists()
     async with Meantime.open(path, settings=QUICK) as mt:
         await mt.thread("conv-1").cancel_all()
-        await mt.thread("conv-1").wait(timeout=10)
+        await mt.thread("conv-1").wait(timeout=LIMIT)
 
 
-@pytest.mark.slow
 async def test_a_copy_is_a_ledger_of_its_own_from_then_on(owner: Owner, path: Path, tmp_path: Path):
     id = await running(owner, tmp_path)
     ledger = copy(path)
@@ -356,7 +345,7 @@ async def test_a_copy_reads_its_own_payloads(path: Path):
     async with Meantime.open(path) as mt:
         call = await mt.thread("conv-1").start(Call(lambda: "x" * 60_000))
         shell = await mt.thread("conv-1").start(Shell("head -c 60000 /dev/zero | tr '\\0' y"))
-        await mt.thread("conv-1").wait(timeout=10)
+        await mt.thread("conv-1").wait(timeout=LIMIT)
     ledger = copy(path)
     shutil.rmtree(path.parent)
     async with Meantime.open(ledger) as mt:
@@ -386,7 +375,6 @@ async def test_a_ledger_that_was_moved_finds_its_commands_again(owner: Owner, pa
 
 
 @pytest.mark.behaviour("P4")
-@pytest.mark.slow
 async def test_a_command_whose_folder_was_moved_can_still_say_something_new(
     owner: Owner, path: Path, tmp_path: Path
 ):
@@ -400,30 +388,28 @@ async def test_a_command_whose_folder_was_moved_can_still_say_something_new(
     os.mkdir(f"{path}.commands")
     async with Meantime.open(moved, settings=QUICK) as mt:
         await asyncio.to_thread(let_go, tmp_path)
-        [task] = await mt.thread("conv-1").wait(id, timeout=10)
+        [task] = await mt.thread("conv-1").wait(id, timeout=LIMIT)
         assert isinstance(task.outcome, Failed)
         assert (task.outcome.exit_code, task.outcome.partial) == (3, "late\n")
     assert not os.listdir(f"{path}.commands")
 
 
 @pytest.mark.behaviour("P8")
-@pytest.mark.slow
 async def test_what_a_killed_shim_left_is_found_after_a_move(owner: Owner, path: Path, tmp_path: Path):
     id = owner.start(f"sh -c 'echo $$ >> {tmp_path}/started; exec sleep 600' & {released(tmp_path)}")
     started = tmp_path / "started"
-    await until(lambda: started.exists() and len(started.read_text().split()) == 2)
+    await until_async(lambda: started.exists() and len(started.read_text().split()) == 2, "both have started")
     owner.kill()
     os.kill(State(state_of(path).read_bytes())[cells.SHIM_PID], signal.SIGKILL)
     moved = path.parent.rename(tmp_path / "moved") / path.name
     async with Meantime.open(moved, settings=QUICK) as mt:
-        [task] = await mt.thread("conv-1").wait(id, timeout=10)
+        [task] = await mt.thread("conv-1").wait(id, timeout=LIMIT)
         assert isinstance(task.outcome, Lost)
         assert "were killed" in task.outcome.reason
     assert not any(lives(int(pid)) for pid in (tmp_path / "started").read_text().split())
 
 
 @pytest.mark.behaviour("P4")
-@pytest.mark.slow
 async def test_a_ledger_that_is_mounted_elsewhere_is_the_same(owner: Owner, path: Path, tmp_path: Path):
     mounted = tmp_path / "mounted"
     mounted.mkdir()
@@ -439,7 +425,6 @@ async def test_a_ledger_that_is_mounted_elsewhere_is_the_same(owner: Owner, path
 
 
 @pytest.mark.behaviour("P4")
-@pytest.mark.slow
 async def test_commands_are_found_again_under_a_ledger_that_was_put_back(
     owner: Owner, path: Path, tmp_path: Path
 ):

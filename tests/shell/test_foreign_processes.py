@@ -10,11 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime.runners.shell import orphan_processes
 from meantime.runners.shell.shim import cells, process_tree
 from meantime.system.platform import linux_tree
 from meantime.system.platform.linux_tree import LOOKS
+
+pytestmark = pytest.mark.processes
 
 FOREIGN = 200
 SCANS = 4  # of all processes in one hunt: found, held, killed, gone
@@ -62,7 +65,6 @@ class Costs:
         return max(self.reads[pid] for pid in pids)
 
 
-@pytest.mark.slow
 def test_a_hunt_among_two_hundred_shims_pauses_no_longer_than_among_none(
     tmp_path: Path, foreign: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,13 +72,12 @@ def test_a_hunt_among_two_hundred_shims_pauses_no_longer_than_among_none(
     command = subprocess.Popen(["sleep", "600"], env={cells.MARK: str(base)}, start_new_session=True)
     costs = Costs(monkeypatch)
     found = orphan_processes.kill_orphans(base, None)
-    command.wait(10)
+    command.wait(LIMIT)
     assert (found.killed, found.left) == (1, ())
     assert costs.pauses <= SCANS * LOOKS, "each foreign process is waited for"
     assert costs.of(foreign) <= SCANS * LOOKS * 2
 
 
-@pytest.mark.slow
 def test_a_process_that_is_older_than_the_shim_is_looked_at_once(
     tmp_path: Path, foreign: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,4 +104,4 @@ def test_a_process_that_shows_its_mark_a_moment_later_is_found(
         assert list(orphan_processes.marked(base)) == [command.pid]
     finally:
         command.kill()
-        command.wait(10)
+        command.wait(LIMIT)

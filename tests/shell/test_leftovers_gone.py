@@ -6,17 +6,17 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, pause_async, stays_async, until_async
 
 from meantime import Meantime, Refused, Settings, Shell, Task
 from meantime.runners.shell import orphan_processes, provenance
 from meantime.runners.shell import runner as shell_runner
 from meantime.runners.shell.shim import process_tree
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 
 # Each says its pid in a file, and sheds what it could be known by: environment, pipes, session, parent.
 BARE = "env -i sleep 302 & echo $! > pid"
@@ -29,7 +29,7 @@ os.setsid()
 for fd in range(256):
     try: os.close(fd)
     except OSError: pass
-until = time.monotonic() + 60
+until = time.monotonic() + 120
 while time.monotonic() < until:
     if os.fork(): os._exit(0)
     time.sleep(pause)
@@ -45,9 +45,9 @@ def chain(pause: float) -> str:
 
 async def ended(mt: Meantime, folder: Path, line: str) -> Task:
     handle = await mt.thread("conv-1").start(Shell(f"{line}\nexit 0", cwd=folder), id="one")
-    task = await handle.wait(30)
+    task = await handle.wait(LIMIT)
     assert task.status == "completed"
-    await until((folder / "pid").exists)
+    await until_async((folder / "pid").exists, "its pid is there")
     return task
 
 
@@ -60,26 +60,13 @@ def parent(pid: int) -> int:
     return found[0] if found is not None else 0
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110  other programs do not tell us
-            await asyncio.sleep(0.01)
+def lives(folder: Path) -> bool:
+    """Whether a process is in this folder. A chain may move on while we look."""
+    return any(_is_in(folder, entry) for entry in os.listdir("/proc") if entry.isdigit())
 
 
-async def lives(folder: Path) -> bool:
-    """Whether a process is in this folder. A chain may move on while we look, so we look several times."""
-    for _ in range(20):
-        if any(_is_in(folder, entry) for entry in os.listdir("/proc") if entry.isdigit()):
-            return True
-        await asyncio.sleep(0.01)
-    return False
-
-
-async def seen(folder: Path) -> None:
-    """On a busy machine a chain is quicker than many looks in a row."""
-    async with asyncio.timeout(30):
-        while not await lives(folder):
-            pass
+async def nothing_lives(folder: Path) -> None:
+    await stays_async(lambda: not lives(folder), "no process of the command is there")
 
 
 def _is_in(folder: Path, pid: str) -> bool:
@@ -102,9 +89,10 @@ LINES = [
 async def test_a_cancel_ends_leftovers_in_a_ledgers_first_life(tmp_path: Path, line: str):
     async with Meantime.open(tmp_path / "work.db") as mt:
         await ended(mt, tmp_path, line)
-        await seen(tmp_path)
+        await until_async(lambda: lives(tmp_path), "its leftover is there")
         answer = await mt.cancel("one")
-    assert (answer.killed > 0, await lives(tmp_path)) == (True, False)
+    assert answer.killed > 0
+    await nothing_lives(tmp_path)
 
 
 @pytest.mark.behaviour("P8")
@@ -114,7 +102,8 @@ async def test_a_cancel_ends_leftovers_after_a_reopen(tmp_path: Path, line: str)
         await ended(mt, tmp_path, line)
     async with Meantime.open(tmp_path / "work.db") as mt:
         answer = await mt.cancel("one")
-    assert (answer.killed > 0, await lives(tmp_path)) == (True, False)
+    assert answer.killed > 0
+    await nothing_lives(tmp_path)
 
 
 @pytest.mark.behaviour("P8")
@@ -127,7 +116,7 @@ async def test_a_cancel_ends_leftovers_where_the_boot_id_is_another(
         await ended(mt, tmp_path, line)
         monkeypatch.setattr(provenance, "this_boot", lambda: 7)
         await mt.cancel("one")
-    assert not await lives(tmp_path)
+    await nothing_lives(tmp_path)
 
 
 @pytest.mark.behaviour("P8")
@@ -138,9 +127,10 @@ async def test_when_the_supervisor_was_killed_a_leftover_is_known_by_its_pid_and
         leftover = int((tmp_path / "pid").read_text())
         supervisor = parent(leftover)
         os.kill(supervisor, signal.SIGKILL)
-        await until(lambda: parent(leftover) != supervisor)
+        await until_async(lambda: parent(leftover) != supervisor, "the leftover has another parent")
         answer = await mt.cancel("one")
-    assert (answer.killed, await lives(tmp_path)) == (1, False)
+    assert answer.killed == 1
+    await nothing_lives(tmp_path)
 
 
 @pytest.mark.behaviour("P8")
@@ -166,7 +156,7 @@ async def test_a_supervisor_leaves_when_the_last_leftover_has_ended(tmp_path: Pa
         supervisor = parent(leftover)
         assert is_there(supervisor)
         os.kill(leftover, signal.SIGKILL)
-        await until(lambda: not is_there(supervisor))
+        await until_async(lambda: not is_there(supervisor), "the supervisor has left")
 
 
 @pytest.mark.behaviour("P8")
@@ -180,19 +170,22 @@ async def test_a_second_stop_does_not_interrupt_the_conclusion(
 
     def slow(*given: object, **more: object) -> orphan_processes.KillResult:
         loop.call_soon_threadsafe(began.set)
-        asyncio.run_coroutine_threadsafe(asyncio.sleep(0.5), loop).result()  # until the grace is long over
+        over = pause_async(0.5, "the grace is over before, by the clock of the same loop")
+        asyncio.run_coroutine_threadsafe(over, loop).result()
         return real(*given, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(orphan_processes, "kill_orphans", slow)
-    async with Meantime.open(tmp_path / "work.db", settings=Settings(stop_grace=0.1)) as mt:
+    pid = tmp_path / "pid"
+    settings = Settings(stop_grace=0.1, stop_deadline=LIMIT)
+    async with Meantime.open(tmp_path / "work.db", settings=settings) as mt:
         thread = mt.thread("conv-1")
         line = "trap '' TERM; echo said; echo $PPID > pid; while :; do sleep 1; done"
         handle = await thread.start(Shell(line, cwd=tmp_path), id="one")
-        await until(lambda: (tmp_path / "pid").exists() and bool((tmp_path / "pid").read_text()))
+        await until_async(lambda: pid.exists() and pid.read_text(), "the command runs")
         await handle.cancel()
-        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
-        await asyncio.wait_for(began.wait(), 30)
-        task = await handle.wait(30)
+        os.kill(int(pid.read_text()), signal.SIGKILL)
+        await asyncio.wait_for(began.wait(), LIMIT)
+        task = await handle.wait(LIMIT)
         assert task.status == "cancelled"
-        assert not await lives(tmp_path)
+        await nothing_lives(tmp_path)
         assert "said" in str(getattr(task.outcome, "partial", ""))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Failed, ProcessLimits, Refused, Shell, Thread
 from meantime.system.platform import cgroup
@@ -16,8 +16,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("limits")]  # one looks
 
 
 async def outcome(thread: Thread, command: str | list[str], **limits: int) -> object:
-    handle = await thread.start(Shell(command, limits=ProcessLimits(**limits)), timeout=60)
-    return (await handle.wait(60)).outcome
+    handle = await thread.start(Shell(command, limits=ProcessLimits(**limits)))
+    return (await handle.wait(LIMIT)).outcome
 
 
 async def test_limits_are_those_of_the_command(thread: Thread):
@@ -27,14 +27,14 @@ async def test_limits_are_those_of_the_command(thread: Thread):
             limits=ProcessLimits(address_space=1 << 30, cpu_seconds=7, open_files=99, file_size=10 * 512),
         )
     )
-    assert await handle.result(10) == "1048576\n7\n99\n10\n"
+    assert await handle.result(LIMIT) == "1048576\n7\n99\n10\n"
 
 
 async def test_an_argument_list_is_limited_too(thread: Thread):
     handle = await thread.start(
         Shell(["sh", "-c", 'ulimit -n; echo "$1"', "x", "a  b"], limits=ProcessLimits(open_files=64))
     )
-    assert await handle.result(10) == "64\na  b\n"
+    assert await handle.result(LIMIT) == "64\na  b\n"
 
 
 async def test_too_much_memory_fails(thread: Thread):
@@ -44,6 +44,7 @@ async def test_too_much_memory_fails(thread: Thread):
     assert "MemoryError" in str(failed.partial)
 
 
+@pytest.mark.processes
 async def test_too_much_time_on_the_processor_is_killed(thread: Thread):
     failed = await outcome(thread, "while :; do :; done", cpu_seconds=1)
     assert isinstance(failed, Failed)
@@ -71,22 +72,22 @@ async def test_too_many_processes_fail(thread: Thread):
     script = "import os, time\nfor _ in range(50):\n if not os.fork(): time.sleep(600)"
     shell = Shell([sys.executable, "-c", script], leftovers="kill", limits=ProcessLimits(processes=10))
     others = set(cgroup.home().glob("meantime-*"))  # of other runs, perhaps killed ones
-    failed = (await (await thread.start(shell)).wait(30)).outcome
+    failed = (await (await thread.start(shell)).wait(LIMIT)).outcome
     assert isinstance(failed, Failed)
     assert "BlockingIOError" in str(failed.partial) or "Resource temporarily" in str(failed.partial)
-    async with asyncio.timeout(10):
-        # As soon as all that was killed is gone.
-        while set(cgroup.home().glob("meantime-*")) - others:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    await until_async(
+        lambda: not set(cgroup.home().glob("meantime-*")) - others,
+        "its cgroup goes with all that was killed",
+    )
 
 
 @pytest.mark.linux_only("the number of processes is limited by a cgroup")
 @pytest.mark.skipif(not _may_limit(), reason="no cgroup that counts processes may be written to here")
 async def test_one_process_is_enough_for_one(thread: Thread):
     handle = await thread.start(Shell(["echo", "alone"], limits=ProcessLimits(processes=1)))
-    assert await handle.result(10) == "alone\n"
+    assert await handle.result(LIMIT) == "alone\n"
     shell = Shell("ls; true", limits=ProcessLimits(processes=1))
-    task = await (await thread.start(shell)).wait(10)
+    task = await (await thread.start(shell)).wait(LIMIT)
     assert isinstance(task.outcome, Failed)
     assert "fork" in str(task.outcome.partial)  # the shell is one, and ls would be the second
 
@@ -109,7 +110,7 @@ async def test_the_owners_environment_is_the_commands(thread: Thread, monkeypatc
     monkeypatch.setenv("COLOUR", "red")
     monkeypatch.setenv("SHAPE", "round")
     handle = await thread.start(Shell("echo $COLOUR ${SHAPE-none} $SIZE", env={"SHAPE": None, "SIZE": "9"}))
-    assert await handle.result(10) == "red none 9\n"
+    assert await handle.result(LIMIT) == "red none 9\n"
     assert handle.task.work.input["env"] == ["SHAPE", "SIZE"]
 
 
@@ -118,6 +119,6 @@ async def test_a_command_has_none_of_our_descriptors(thread: Thread):
     os.set_inheritable(ours, True)
     try:
         handle = await thread.start(Shell("ls /proc/self/fd | wc -l"))
-        assert int(str(await handle.result(10))) == 4  # its three, and the folder that ls reads
+        assert int(str(await handle.result(LIMIT))) == 4  # its three, and the folder that ls reads
     finally:
         os.close(ours)

@@ -7,17 +7,27 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
-from meantime import Call, Completed, InvalidInput, Limits, Meantime, Refused, Settings, Shell, Thread
+from meantime import Call, Completed, Handle, InvalidInput, Limits, Meantime, Refused, Settings, Shell, Thread
 from meantime.conversation.log import Log
 from meantime.runners.shell.output_ring import Spool, State
 from meantime.runners.shell.shim import cells
 
-from .saying import until
-
 pytestmark = pytest.mark.anyio
 
-TURNS = "for i in 1 2 3; do echo out $i; sleep 0.03; echo err $i >&2; sleep 0.03; done"
+TURNS = "for i in 1 2 3; do echo out $i; read go; echo err $i >&2; read go; done"
+
+
+async def ended_turns(thread: Thread) -> Handle:
+    """A command that says more when what it has said was read."""
+    handle = await thread.start(Shell(TURNS, open_stdin=True))
+    log = handle.log.follow()
+    for _ in range(6):
+        await anext(log)
+        await handle.send("go\n")
+    await handle.wait(LIMIT)
+    return handle
 
 
 async def whole(log: Log, stream: str = "both") -> bytes:
@@ -26,9 +36,7 @@ async def whole(log: Log, stream: str = "both") -> bytes:
 
 @pytest.mark.behaviour("I4")
 async def test_streams_are_read_by_offset(thread: Thread):
-    handle = await thread.start(Shell(TURNS))
-    await handle.wait(10)
-
+    handle = await ended_turns(thread)
     assert (await handle.log.read(stream="stdout")).text == "out 1\nout 2\nout 3\n"
     assert (await handle.log.read(stream="stderr")).text == "err 1\nerr 2\nerr 3\n"
     chunk = await handle.log.read(6, stream="stdout", limit=6)
@@ -38,9 +46,7 @@ async def test_streams_are_read_by_offset(thread: Thread):
 
 @pytest.mark.behaviour("I4")
 async def test_both_streams_are_in_the_order_in_which_they_were_read(thread: Thread):
-    handle = await thread.start(Shell(TURNS))
-    await handle.wait(10)
-
+    handle = await ended_turns(thread)
     expected = "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n"
     assert (await handle.log.read()).text == expected
     assert await handle.result() == expected
@@ -51,7 +57,7 @@ async def test_both_streams_are_in_the_order_in_which_they_were_read(thread: Thr
 async def test_merged_streams_are_in_exact_order(thread: Thread):
     script = "import os\nfor i in range(500): os.write(1 + i % 2, b'%d\\n' % i)"
     handle = await thread.start(Shell([sys.executable, "-c", script], merge=True))
-    assert await handle.result(10) == "".join(f"{i}\n" for i in range(500))
+    assert await handle.result(LIMIT) == "".join(f"{i}\n" for i in range(500))
 
 
 @pytest.mark.behaviour("I7")
@@ -63,7 +69,7 @@ async def test_output_can_be_seen_while_it_runs(thread: Thread):
     output = await handle.output()
     assert (output.text, output.partial, output.task.status) == ("so far\n", True, "running")
     await handle.send("go\n")
-    assert (await handle.wait(10)).status == "completed"
+    assert (await handle.wait(LIMIT)).status == "completed"
 
 
 async def test_following_is_live(thread: Thread):
@@ -81,7 +87,7 @@ async def test_following_is_live(thread: Thread):
 @pytest.mark.behaviour("I5")
 async def test_a_tail_is_bounded_by_lines_and_bytes(thread: Thread):
     handle = await thread.start(Shell("seq 1 100000"))
-    await handle.wait(10)
+    await handle.wait(LIMIT)
 
     assert (await handle.log.tail(3)).text == "99998\n99999\n100000\n"
     assert (await handle.log.tail(50, limit=20)).text == "\n99998\n99999\n100000\n"
@@ -92,7 +98,7 @@ async def test_a_tail_is_bounded_by_lines_and_bytes(thread: Thread):
 @pytest.mark.behaviour("I5")
 async def test_a_tail_never_begins_in_the_middle_of_a_character(thread: Thread):
     handle = await thread.start(Shell(["printf", "%s", "añ€😀" * 50]))
-    text = str(await handle.result(10))
+    text = str(await handle.result(LIMIT))
 
     for limit in range(4, 40):
         tail = (await handle.log.tail(limit=limit)).text
@@ -107,7 +113,13 @@ async def test_a_tail_never_begins_in_the_middle_of_a_character(thread: Thread):
 
 @pytest.mark.behaviour("I5")
 async def test_a_character_that_comes_in_two_halves_stays_whole(thread: Thread):
-    handle = await thread.start(Shell(r"printf '\342'; sleep 0.2; printf '\202\254'"))
+    handle = await thread.start(Shell(r"printf '\342'; read go; printf '\202\254'", open_stdin=True))
+
+    async def has_half() -> bool:
+        return (await handle.log.read()).total == 1
+
+    await until_async(has_half, "the first half is there", handle.log.read)
+    await handle.send("go\n")
     assert [chunk.text async for chunk in handle.log.follow()] == ["€"]
 
 
@@ -116,7 +128,7 @@ async def test_what_is_queued_can_be_followed_too(ledger: str):
     async with Meantime.open(ledger, settings=settings) as mt:
         await mt.thread("one").start(Shell("sleep 0.2"))
         handle = await mt.thread("one").start(Shell("echo up; sleep 600"))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(LIMIT):
             assert (await anext(handle.log.follow())).text == "up\n"
 
 
@@ -125,7 +137,7 @@ async def test_odd_bytes_are_fine(thread: Thread):
     escaped = "".join(f"\\{byte:03o}" for byte in odd)
     handle = await thread.start(Shell(["printf", escaped]))
 
-    assert "ok\0 \x1b[31mred" in str(await handle.result(10))
+    assert "ok\0 \x1b[31mred" in str(await handle.result(LIMIT))
     assert (await handle.log.read()).data == odd
     async with thread.turn() as turn:
         assert "\x1b" not in turn.notices[0].message().text
@@ -134,7 +146,7 @@ async def test_odd_bytes_are_fine(thread: Thread):
 
 async def test_a_line_of_200_KB_is_fine(thread: Thread):
     handle = await thread.start(Shell("head -c 200000 /dev/zero | tr '\\0' x"))
-    assert await handle.result(10) == "x" * 200_000
+    assert await handle.result(LIMIT) == "x" * 200_000
 
 
 @pytest.fixture
@@ -148,7 +160,7 @@ async def small(tmp_path: Path):
 async def test_what_the_ring_dropped_is_counted(small: Thread):
     numbers = b"".join(b"%06d\n" % i for i in range(100_000))
     handle = await small.start(Shell("seq -f %06.0f 0 99999"))
-    await handle.wait(10)
+    await handle.wait(LIMIT)
 
     first = await handle.log.read(stream="stdout")
     assert (first.data, first.lost_bytes, first.total) == (numbers[:1_000], 0, len(numbers))
@@ -163,16 +175,16 @@ async def test_what_the_ring_dropped_is_counted(small: Thread):
 @pytest.mark.behaviour("I5")
 async def test_a_tail_is_the_end_even_after_output_was_dropped(small: Thread):
     handle = await small.start(Shell("seq 1 1000"))
-    await handle.wait(10)
+    await handle.wait(LIMIT)
     assert (await handle.log.tail(3)).text == "998\n999\n1000\n"
 
 
 async def test_output_that_somebody_removed_is_lost_and_not_waited_for(small: Thread, tmp_path: Path):
     handle = await small.start(Shell("echo hello"))
-    await handle.wait(10)
+    await handle.wait(LIMIT)
     for file in (tmp_path / "work.db.commands").glob("*.out"):
         file.unlink()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LIMIT):
         [chunk] = [chunk async for chunk in handle.log.follow()]
     assert (chunk.data, chunk.lost_bytes) == (b"", 6)
 
@@ -190,7 +202,7 @@ async def test_a_gap_may_lead_into_what_the_ring_dropped(tmp_path: Path):
 
 async def test_a_result_says_what_is_missing(small: Thread):
     handle = await small.start(Shell("seq 1 1000; exit 1"))
-    task = await handle.wait(10)
+    task = await handle.wait(LIMIT)
     kept = str(task.outcome.partial)  # type: ignore[union-attr]
     assert kept.startswith("1\n2\n3\n")
     assert "bytes were not kept …" in kept
@@ -200,7 +212,7 @@ async def test_a_result_says_what_is_missing(small: Thread):
 @pytest.mark.behaviour("I15")
 async def test_the_disk_is_bounded(small: Thread, tmp_path: Path):
     handle = await small.start(Shell("head -c 30000000 /dev/zero; head -c 30000000 /dev/zero >&2"))
-    await handle.wait(30)
+    await handle.wait(LIMIT)
     used = sum(file.stat().st_size for file in (tmp_path / "work.db.commands").iterdir())
     assert used < 2 * (3_000 + 65_536) + 20_000
 
@@ -209,14 +221,14 @@ async def test_very_many_turns_keep_every_byte(thread: Thread):
     """The order of the newest turns is kept, and of all of them every byte."""
     script = "import os\nfor i in range(3000): os.write(1, b'o'); os.write(2, b'e')"
     handle = await thread.start(Shell([sys.executable, "-c", script]))
-    text = str(await handle.result(30))
+    text = str(await handle.result(LIMIT))
     assert (text.count("o"), text.count("e"), len(text)) == (3_000, 3_000, 6_000)
 
 
 @pytest.mark.behaviour("N17")
 async def test_big_output_is_told_as_its_ends_and_a_file(mt: Meantime, thread: Thread):
     handle = await thread.start(Shell("seq 1 400000"))
-    task = await handle.wait(30)
+    task = await handle.wait(LIMIT)
 
     assert isinstance(task.outcome, Completed)
     assert task.outcome.spill is not None
@@ -231,13 +243,14 @@ async def test_big_output_is_told_as_its_ends_and_a_file(mt: Meantime, thread: T
     assert not Path(task.outcome.spill.path).exists()
 
 
+@pytest.mark.processes
 @pytest.mark.behaviour("I15")
 async def test_what_went_around_its_ring_is_put_in_order(tmp_path: Path):
     """Once: its file can be read from front to back, and takes the disk no second time."""
     settings = Settings(output_head=100_000, output_ring=1_000_000)
     async with Meantime.open(tmp_path / "work.db", settings=settings) as mt:
         handle = await mt.thread("big").start(Shell("seq -f %08.0f 0 999999"))
-        task = await handle.wait(30)
+        task = await handle.wait(LIMIT)
         assert isinstance(task.outcome, Completed)
         assert task.outcome.spill is not None
         text = Path(task.outcome.spill.path).read_text()
@@ -263,7 +276,7 @@ async def test_what_went_around_its_ring_is_put_in_order(tmp_path: Path):
 async def test_a_reader_that_looked_before_it_was_put_in_order_loses_nothing(tmp_path: Path):
     settings = Settings(output_head=100_000, output_ring=1_000_000)
     async with Meantime.open(tmp_path / "work.db", settings=settings) as mt:
-        await (await mt.thread("big").start(Shell("seq -f %08.0f 0 999999"))).wait(30)
+        await (await mt.thread("big").start(Shell("seq -f %08.0f 0 999999"))).wait(LIMIT)
     [file] = (tmp_path / "work.db.commands").glob("*.state")
     state = bytearray(file.read_bytes())
     assert State(bytes(state))[cells.LINEAR]
@@ -276,19 +289,19 @@ async def test_a_reader_that_looked_before_it_was_put_in_order_loses_nothing(tmp
 async def test_bytes_that_are_no_text_are_kept_as_they_are(thread: Thread):
     """The file that the notice points to has them; the text shown of them says that it is not all."""
     handle = await thread.start(Shell("head -c 300000 /dev/urandom"))
-    task = await handle.wait(10)
+    task = await handle.wait(LIMIT)
     assert isinstance(task.outcome, Completed)
     assert task.outcome.spill is not None
     whole_file = await asyncio.to_thread(Path(task.outcome.spill.path).read_bytes)
     assert whole_file == await whole(handle.log)
-    few = await (await thread.start(Shell("printf '\\377\\376'"))).wait(10)
+    few = await (await thread.start(Shell("printf '\\377\\376'"))).wait(LIMIT)
     assert isinstance(few.outcome, Completed)
     assert few.outcome.lossy
 
 
 async def test_big_output_of_both_streams_is_one_file(thread: Thread):
     handle = await thread.start(Shell("seq 1 100000; seq 1 100000 >&2"))
-    await handle.wait(30)
+    await handle.wait(LIMIT)
     text = str(await handle.result())
     assert text.count("\n") == 200_000
 
@@ -302,9 +315,9 @@ async def test_followers_see_every_byte_of_a_flood(thread: Thread):
 async def test_what_is_left_behind_does_not_change_a_result(thread: Thread, tmp_path: Path):
     later = "until test -e go; do sleep 0.02; done; seq 1 2000000; touch done"
     handle = await thread.start(Shell(f"seq 1 400000; ({later}) & exit 0", cwd=tmp_path))
-    await handle.wait(10)
+    await handle.wait(LIMIT)
     (tmp_path / "go").touch()
-    await until((tmp_path / "done").exists)
+    await until_async((tmp_path / "done").exists, "what was left behind has ended")
     assert await handle.result() == "".join(f"{i}\n" for i in range(1, 400_001))
 
 
@@ -324,7 +337,7 @@ async def test_bad_reads_are_refused(thread: Thread, bad: dict[str, object]):
 @pytest.mark.behaviour("I10", "H25")
 async def test_another_threads_log_is_not_found(mt: Meantime, thread: Thread):
     handle = await thread.start(Shell("echo secret"))
-    await handle.wait(10)
+    await handle.wait(LIMIT)
     with pytest.raises(KeyError, match="No task"):
         await mt.thread("other").log(handle).read()
     assert (await mt.log(handle.id).read()).text == "secret\n"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, stays_async
 
 from meantime.ports.commands import Command
 from meantime.runners.shell import orphan_processes
@@ -30,12 +31,12 @@ async def test_a_second_stop_does_not_hurry_past_the_processes_that_are_left(
 
     def slow(*given: Any, **more: Any) -> Any:
         looking.set()
-        assert go_on.wait(60)
+        assert go_on.wait(LIMIT)
         found = kill(*given, **more)
         killed.append(found.killed)
         return found
 
-    runner = ShellRunner(tmp_path / "commands", grace=0.5)
+    runner = ShellRunner(tmp_path / "commands", grace=LIMIT)
     commands = LastingCommands(runner)
     commands.open()
     try:
@@ -47,13 +48,12 @@ async def test_a_second_stop_does_not_hurry_past_the_processes_that_are_left(
             break
         monkeypatch.setattr(orphan_processes, "kill_orphans", slow)
         stopping = asyncio.create_task(program.stop())
-        assert await asyncio.to_thread(looking.wait, 60)
+        assert await asyncio.to_thread(looking.wait, LIMIT)
         for _ in range(2):
             stopping.cancel()
-            await asyncio.wait({stopping}, timeout=0.05)
-        assert not stopping.done()
+            await stays_async(lambda: not stopping.done(), "the stop goes on", 0.05)
         go_on.set()
-        await asyncio.wait_for(asyncio.shield(stopping), 60)
+        await asyncio.wait_for(asyncio.shield(stopping), LIMIT)
     finally:
         go_on.set()
         await commands.close()

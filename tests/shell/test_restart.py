@@ -6,19 +6,22 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, stays_async, until_async
 
 from meantime import Completed, Failed, Lost, Meantime, Settings, Shell, TimedOut
 from meantime.runners.shell.launcher import Launcher
 from meantime.runners.shell.shim_watch import ShimWatch
+from meantime.testing import FakeClock
 from outcomes import completed
 from runtimes import runtime_of
 
 from .owners import QUICK, Owner, let_go, released, told, wait_for
 from .saying import lives
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 
 
+@pytest.mark.core("the one command that outlives its owner")
 @pytest.mark.behaviour("P4")
 async def test_a_running_command_is_found_again(owner: Owner, path: Path, tmp_path: Path):
     id = owner.start(released(tmp_path, "exit 3"))
@@ -33,7 +36,7 @@ async def test_a_running_command_is_found_again(owner: Owner, path: Path, tmp_pa
         await asyncio.to_thread(let_go, tmp_path)
         chunk = await anext(follow)
         assert (chunk.text, chunk.offset) == ("after\n", len("before\n"))
-        [task] = await thread.wait(id, timeout=10)
+        [task] = await thread.wait(id, timeout=LIMIT)
         assert isinstance(task.outcome, Failed)
         assert (task.outcome.exit_code, task.outcome.partial) == (3, "before\nafter\n")
         assert await told(thread) == [(id, "failed")]
@@ -53,7 +56,7 @@ async def test_a_command_that_ended_meanwhile_tells_its_true_exit_code(
 
     async with Meantime.open(path, settings=QUICK) as mt:
         thread = mt.thread("conv-1")
-        [task] = await thread.wait(id, timeout=10)
+        [task] = await thread.wait(id, timeout=LIMIT)
         assert isinstance(task.outcome, Completed)
         assert task.outcome.result == "before\nafter\n"
         assert await told(thread) == [(id, "completed")]
@@ -78,14 +81,14 @@ async def test_a_cancel_is_carried_out_by_the_next_owner(owner: Owner, path: Pat
     owner.kill()
 
     async with Meantime.open(path, settings=QUICK) as mt:
-        [task] = await mt.thread("conv-1").wait(id, timeout=10)
+        [task] = await mt.thread("conv-1").wait(id, timeout=LIMIT)
         assert task.status == "cancelled"
 
 
 async def test_at_once_if_its_shim_was_never_told(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    slow = Settings(stop_grace=5.0)
+    slow = Settings(stop_grace=10 * LIMIT, stop_deadline=20 * LIMIT)
     mt = await Meantime.open(path, settings=slow)
     with monkeypatch.context() as killed:
         killed.setattr(ShimWatch, "stop", lambda self, grace: None)
@@ -94,18 +97,23 @@ async def test_at_once_if_its_shim_was_never_told(
         await handle.cancel()
         await runtime_of(mt).store.close()  # pyright: ignore[reportPrivateUsage]
     async with Meantime.open(path, settings=slow) as mt:
-        [task] = await mt.thread("conv-1").wait(handle.id, timeout=3)
+        [task] = await mt.thread("conv-1").wait(handle.id, timeout=LIMIT)
         assert task.status == "cancelled"
 
 
 @pytest.mark.behaviour("P9")
 async def test_the_timeout_of_a_running_command_goes_on(owner: Owner, path: Path, tmp_path: Path):
-    id = owner.start(released(tmp_path), options={"timeout": 1.0})
+    id = owner.start(released(tmp_path), options={"timeout": 600.0})
     await wait_for(tmp_path / "started", "\n")
     owner.kill()
 
-    async with Meantime.open(path, settings=QUICK) as mt:
-        [task] = await mt.thread("conv-1").wait(id, timeout=10)
+    clock = FakeClock()
+    async with Meantime.open(path, clock=clock, settings=QUICK) as mt:
+        thread = mt.thread("conv-1")
+        assert (await anext(thread.log(id).follow())).text == "before\n"
+        await clock.until(lambda: any(LIMIT < left < 600.0 for left in clock.due_in))  # what is left of it
+        await clock.advance(600.0)
+        [task] = await thread.wait(id)
         assert isinstance(task.outcome, TimedOut)
         assert task.outcome.partial == "before\n"
 
@@ -118,7 +126,7 @@ async def test_stdin_can_still_be_sent(owner: Owner, path: Path, tmp_path: Path)
     async with Meantime.open(path, settings=QUICK) as mt:
         thread = mt.thread("conv-1")
         await thread.send(id, "hello\n", eof=True)
-        [task] = await thread.wait(id, timeout=10)
+        [task] = await thread.wait(id, timeout=LIMIT)
         assert isinstance(task.outcome, Completed)
         assert task.outcome.result == "hello\n"
 
@@ -133,10 +141,10 @@ async def test_what_was_queued_is_started_once(owner: Owner, path: Path, tmp_pat
     async with Meantime.open(path, settings=QUICK) as mt:
         thread = mt.thread("conv-1")
         await mt.set_limits(per_thread=10)
-        [task] = await thread.wait(queued, timeout=10)
+        [task] = await thread.wait(queued, timeout=LIMIT)
         assert task.status == "completed"
         await thread.cancel_all()
-        await thread.wait(timeout=10)
+        await thread.wait(timeout=LIMIT)
     assert (tmp_path / "queued").read_text() == "ran\n"
 
 
@@ -148,11 +156,11 @@ async def test_values_of_the_environment_are_not_stored(owner: Owner, path: Path
     owner.kill()
 
     async with Meantime.open(path, settings=QUICK) as mt:
-        [task] = await mt.thread("conv-1").wait(queued, timeout=10)
+        [task] = await mt.thread("conv-1").wait(queued, timeout=LIMIT)
         assert isinstance(task.outcome, Lost)
         assert "its environment, or its stdin, is never stored" in task.outcome.reason
         await mt.thread("conv-1").cancel_all()
-        await mt.thread("conv-1").wait(timeout=10)
+        await mt.thread("conv-1").wait(timeout=LIMIT)
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert files
     assert not any(b"hunter2" in file.read_bytes() for file in files)
@@ -162,7 +170,7 @@ async def test_nor_is_it_begun_without_them(path: Path, tmp_path: Path, monkeypa
     """Killed after the task was recorded, before anybody had its order."""
 
     async def too_late(self: Launcher, order: object) -> None:
-        await asyncio.sleep(600)
+        await asyncio.Event().wait()
 
     mt = await Meantime.open(path, settings=QUICK)
     with monkeypatch.context() as killed:
@@ -170,17 +178,10 @@ async def test_nor_is_it_begun_without_them(path: Path, tmp_path: Path, monkeypa
         handle = await mt.thread("conv-1").start(Shell(f"touch {tmp_path}/ran", env={"TOKEN": "hunter2"}))
         await runtime_of(mt).store.close()  # pyright: ignore[reportPrivateUsage]
     async with Meantime.open(path, settings=QUICK) as mt:
-        [task] = await mt.thread("conv-1").wait(handle.id, timeout=10)
+        [task] = await mt.thread("conv-1").wait(handle.id, timeout=LIMIT)
         assert isinstance(task.outcome, Lost)
         assert "not stored" in task.outcome.reason
     assert not (tmp_path / "ran").exists()
-
-
-async def control_of(folder: Path) -> Path:
-    async with asyncio.timeout(30):
-        while not (found := list(folder.rglob("*.control"))):  # noqa: ASYNC110  the shim does not tell us
-            await asyncio.sleep(0.01)
-    return found[0]
 
 
 async def test_a_command_that_was_taken_up_before_it_listens_is_told_when_it_does(
@@ -189,7 +190,7 @@ async def test_a_command_that_was_taken_up_before_it_listens_is_told_when_it_doe
     """Its shim makes the pipe a moment after the command began: an owner may be quicker than that."""
     id = owner.start(f"echo up > {tmp_path}/started; cat", open_stdin=True)
     await wait_for(tmp_path / "started", "up")
-    pipe = await control_of(path.parent)
+    [pipe] = await until_async(lambda: list(path.parent.rglob("*.control")), "its shim listens")
     owner.kill()
     aside = pipe.with_suffix(".aside")
     pipe.rename(aside)
@@ -197,9 +198,8 @@ async def test_a_command_that_was_taken_up_before_it_listens_is_told_when_it_doe
     async with Meantime.open(path, settings=QUICK) as mt:
         thread = mt.thread("conv-1")
         sending = asyncio.ensure_future(thread.send(id, "hello\n", eof=True))
-        await asyncio.sleep(0.05)
-        assert not sending.done()
+        await stays_async(lambda: not sending.done(), "it waits for the pipe", 0.05)
         aside.rename(pipe)
         await sending
-        [task] = await thread.wait(id, timeout=10)
+        [task] = await thread.wait(id, timeout=LIMIT)
         assert completed(task).result == "hello\n"

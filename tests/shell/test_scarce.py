@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Completed, Failed, Shell, Thread
 from meantime.runners.shell.shim import cells
@@ -19,6 +20,7 @@ from meantime.runners.shell.shim.output_writer import Stream
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.processes
 @pytest.mark.linux_only("it takes pidfd_open away for a moment")
 async def test_without_a_descriptor_for_its_shim_a_command_is_left_alone(
     thread: Thread, monkeypatch: pytest.MonkeyPatch
@@ -27,14 +29,14 @@ async def test_without_a_descriptor_for_its_shim_a_command_is_left_alone(
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     monkeypatch.setattr(os, "pidfd_open", no_descriptor)
-    task = await (await thread.start(Shell("sleep 0.3; echo fine"))).wait(10)
+    task = await (await thread.start(Shell("sleep 0.3; echo fine"))).wait(LIMIT)
     assert isinstance(task.outcome, Completed)
     assert task.outcome.result == "fine\n"
 
 
 async def test_where_no_launcher_can_be_started_that_is_said(thread: Thread, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    task = await (await thread.start(Shell("true"))).wait(10)
+    task = await (await thread.start(Shell("true"))).wait(LIMIT)
     assert isinstance(task.outcome, Failed)
     assert task.outcome.code == "not_started"
 
@@ -48,7 +50,7 @@ async def test_a_launcher_that_is_killed_while_it_starts_is_started_again(
     python.write_text(f'#!/bin/sh\n{count}\nexec {sys.executable} "$@"\n')
     python.chmod(0o700)
     monkeypatch.setattr(sys, "executable", str(python))
-    task = await (await thread.start(Shell("echo fine"))).wait(30)
+    task = await (await thread.start(Shell("echo fine"))).wait(LIMIT)
     if kills == 1:
         assert isinstance(task.outcome, Completed)
         return
@@ -64,15 +66,16 @@ class Word(StrEnum):
 async def test_kinds_of_text_are_texts(thread: Thread):
     shell = Shell(["sh", "-c", Word.HELLO + "() { cat; echo $1 $W; }; hello x"], env={"W": Word.HELLO})
     assert shell.command == ["sh", "-c", "hello() { cat; echo $1 $W; }; hello x"]
-    assert await (await thread.start(shell)).result(10) == "x hello\n"
-    assert await (await thread.start(Shell(["echo", Word.HELLO], stdin=Word.HELLO))).result(10) == "hello\n"
+    assert await (await thread.start(shell)).result(LIMIT) == "x hello\n"
+    handle = await thread.start(Shell(["echo", Word.HELLO], stdin=Word.HELLO))
+    assert await handle.result(LIMIT) == "hello\n"
 
 
 async def test_signals_that_our_process_blocks_are_not_blocked_for_shims(thread: Thread):
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     try:  # silent at its end, so that only the signal tells of it
         handle = await thread.start(Shell("exec >&- 2>&-; sleep 0.2"))
-        assert (await handle.wait(5)).status == "completed"
+        assert (await handle.wait(LIMIT)).status == "completed"
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Call, InvalidInput, Refused, Shell, Thread
 
@@ -15,23 +16,23 @@ pytestmark = pytest.mark.anyio
 
 async def test_without_stdin_it_reads_nothing(thread: Thread):
     handle = await thread.start(Shell("cat; echo end"))
-    assert await handle.result(10) == "end\n"
+    assert await handle.result(LIMIT) == "end\n"
 
 
 @pytest.mark.parametrize("given", ["two\nlines\n", b"two\nlines\n"])
 async def test_stdin_goes_with_the_order(thread: Thread, given: str | bytes):
     handle = await thread.start(Shell("cat; echo end", stdin=given))
-    assert await handle.result(10) == "two\nlines\nend\n"
+    assert await handle.result(LIMIT) == "two\nlines\nend\n"
 
 
 async def test_a_megabyte_of_stdin_is_fine(thread: Thread):
     handle = await thread.start(Shell("wc -c", stdin="x" * (1 << 20)))
-    assert str(await handle.result(10)).strip() == str(1 << 20)
+    assert str(await handle.result(LIMIT)).strip() == str(1 << 20)
 
 
 async def test_a_command_that_does_not_read_is_not_hurt(thread: Thread):
     handle = await thread.start(Shell("exec <&-; echo fine", stdin="x" * 500_000))
-    assert await handle.result(10) == "fine\n"
+    assert await handle.result(LIMIT) == "fine\n"
 
 
 async def test_more_can_be_sent_later(thread: Thread):
@@ -39,13 +40,13 @@ async def test_more_can_be_sent_later(thread: Thread):
     await said(handle, "first")
     await handle.send("second\n")
     await thread.send(handle, b"third\n", eof=True)
-    assert await handle.result(10) == "first\nsecond\nthird\n"
+    assert await handle.result(LIMIT) == "first\nsecond\nthird\n"
 
 
 async def test_much_can_be_sent_at_once(thread: Thread):
     handle = await thread.start(Shell("wc -c", open_stdin=True))
     await handle.send("x" * 300_000, eof=True)
-    assert str(await handle.result(10)).strip() == "300000"
+    assert str(await handle.result(LIMIT)).strip() == "300000"
 
 
 async def test_a_command_that_never_reads_is_said_so(thread: Thread):
@@ -85,12 +86,12 @@ async def test_on_a_terminal_it_is_interactive(thread: Thread):
     handle = await thread.start(Shell(script, pty=True, size=(30, 100)))
     await said(handle, "30 100")
     await handle.send("you\n")
-    assert "hello you\r\n" in str(await handle.result(10))
+    assert "hello you\r\n" in str(await handle.result(LIMIT))
 
 
 async def test_stdin_on_a_terminal_ends_too(thread: Thread):
     handle = await thread.start(Shell("cat; echo end", stdin="one\n", pty=True))
-    assert str(await handle.result(10)).endswith("end\r\n")
+    assert str(await handle.result(LIMIT)).endswith("end\r\n")
 
 
 async def test_too_much_at_once_is_refused(thread: Thread):
@@ -105,7 +106,7 @@ async def test_a_terminal_has_an_end_of_input(thread: Thread):
     await handle.send("one\n")
     await said(handle, "one")
     await handle.send(eof=True)
-    assert str(await handle.result(10)).endswith("end\r\n")
+    assert str(await handle.result(LIMIT)).endswith("end\r\n")
 
 
 async def test_a_terminal_hangs_up_with_a_cancel(thread: Thread):

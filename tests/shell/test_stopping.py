@@ -10,11 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from gates import open_gate
-from meantime import Cancelled, Completed, Shell, Thread, TimedOut
+from meantime import Cancelled, Completed, Meantime, Settings, Shell, Thread, TimedOut
+from meantime.testing import FakeClock
 
-from .saying import lives, said, until
+from .saying import lives, said
 
 pytestmark = pytest.mark.anyio
 Alive = Callable[[], list[int]]
@@ -39,12 +41,14 @@ time.sleep(600)
 
 
 @pytest.mark.behaviour("L6")
-async def test_a_cancel_sends_sigterm(thread: Thread):
+async def test_a_cancel_sends_sigterm(ledger: str):
     script = "trap 'echo cleaning up; exit 7' TERM; echo ready; while :; do sleep 0.05; done"
-    handle = await thread.start(Shell(f"exec 2>/dev/null; {script}"))  # where it tells of a killed sleep
-    await said(handle, "ready")
-
-    answer = await handle.cancel(reason="no longer needed", wait=True)
+    settings = Settings(stop_grace=LIMIT, stop_deadline=2 * LIMIT)
+    async with Meantime.open(ledger, settings=settings) as mt:
+        # Its stderr is where it tells of a killed sleep.
+        handle = await mt.thread("conv-1").start(Shell(f"exec 2>/dev/null; {script}"))
+        await said(handle, "ready")
+        answer = await handle.cancel(reason="no longer needed", wait=True)
     assert isinstance(answer.task.outcome, Cancelled)
     said_last = str(answer.task.outcome.partial)
     assert said_last.startswith("ready\n")
@@ -62,7 +66,7 @@ async def test_stopping_well_is_stopping_too(thread: Thread):
 @pytest.mark.behaviour("L7")
 async def test_a_command_that_finished_first_is_completed(thread: Thread):
     handle = await thread.start(Shell("echo done"))
-    await handle.wait(10)
+    await handle.wait(LIMIT)
     answer = await handle.cancel(wait=True)
     assert isinstance(answer.task.outcome, Completed)
     assert answer.disposition == "already_ended"
@@ -79,10 +83,10 @@ async def test_a_command_that_finished_first_is_completed_if_its_shim_hears_both
     os.kill(shim, signal.SIGSTOP)
     command = int(Path(f"/proc/{shim}/task/{shim}/children").read_text())
     await asyncio.to_thread(open_gate, tmp_path / "gate", "")
-    await until(lambda: not lives(command))
+    await until_async(lambda: not lives(command), "the command has ended")
     await handle.cancel()
     os.kill(shim, signal.SIGCONT)
-    assert isinstance((await handle.wait(10)).outcome, Completed)
+    assert isinstance((await handle.wait(LIMIT)).outcome, Completed)
 
 
 @pytest.mark.behaviour("L6")
@@ -92,6 +96,7 @@ async def test_a_command_that_ignores_sigterm_is_killed(thread: Thread):
     assert (await handle.cancel(wait=True)).task.status == "cancelled"
 
 
+@pytest.mark.processes
 @pytest.mark.behaviour("P8")
 async def test_grandchildren_in_sessions_of_their_own_are_gone(thread: Thread, tmp_path: Path, alive: Alive):
     handle = await thread.start(Shell([sys.executable, "-c", GRANDCHILDREN], cwd=tmp_path))
@@ -111,15 +116,19 @@ async def test_one_that_has_stopped_itself_is_gone(thread: Thread, tmp_path: Pat
 
 
 @pytest.mark.behaviour("L13")
-async def test_a_timeout_keeps_what_was_said(thread: Thread):
-    handle = await thread.start(Shell("echo so far; sleep 600"), timeout=0.5)
-    task = await handle.wait(10)
+async def test_a_timeout_keeps_what_was_said(ledger: str, clock: FakeClock):
+    async with Meantime.open(ledger, clock=clock) as mt:
+        thread = mt.thread("conv-1")
+        handle = await thread.start(Shell("echo so far; sleep 600"), timeout=0.5)
+        await said(handle, "so far")
+        await clock.advance(0.5)
+        task = await handle.wait()
 
-    assert isinstance(task.outcome, TimedOut)
-    assert (task.outcome.seconds, task.outcome.partial) == (0.5, "so far\n")
-    async with thread.turn() as turn:
-        assert "timed out (0.5 s)" in turn.notices[0].message().text
-        await turn.ack()
+        assert isinstance(task.outcome, TimedOut)
+        assert (task.outcome.seconds, task.outcome.partial) == (0.5, "so far\n")
+        async with thread.turn() as turn:
+            assert "timed out (0.5 s)" in turn.notices[0].message().text
+            await turn.ack()
 
 
 async def test_a_cancel_right_after_the_start_is_heard(thread: Thread):
@@ -134,7 +143,7 @@ async def test_cancelling_twice_is_harmless(thread: Thread):
     first = await handle.cancel()
     second = await handle.cancel()
     assert (first.disposition, second.disposition) == ("applied", "already_cancelling")
-    assert (await handle.wait(10)).status == "cancelled"
+    assert (await handle.wait(LIMIT)).status == "cancelled"
 
 
 async def test_cancel_all_takes_many_at_once(thread: Thread, tmp_path: Path, alive: Alive):
@@ -145,10 +154,11 @@ async def test_cancel_all_takes_many_at_once(thread: Thread, tmp_path: Path, ali
         await said(handle, "up")
     assert len(alive()) == 8
     await thread.cancel_all()
-    assert {task.status for task in await thread.wait(*handles, timeout=10)} == {"cancelled"}
+    assert {task.status for task in await thread.wait(*handles, timeout=LIMIT)} == {"cancelled"}
     assert alive() == []
 
 
+@pytest.mark.processes
 @pytest.mark.behaviour("P8")
 async def test_processes_orphaned_by_sigterm_are_gone_too(thread: Thread):
     """Its parent ends just while we look for what is left: it must not be overlooked."""
@@ -158,6 +168,6 @@ async def test_processes_orphaned_by_sigterm_are_gone_too(thread: Thread):
         for handle in handles:
             await said(handle, "up")
         await thread.cancel_all()
-        for task in await thread.wait(*handles, timeout=10):
+        for task in await thread.wait(*handles, timeout=LIMIT):
             assert isinstance(task.outcome, Cancelled)
             assert task.outcome.emitted_vars == {}
