@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from meantime import Call, Handle, Message, Thread
@@ -87,10 +87,3 @@ async def take_turn(thread: Thread) -> Sequence[str]:
 
 async def messages(thread: Thread) -> list[Message]:
     return await thread.transcript.messages()
-
-
-async def eventually(condition: Callable[[], Awaitable[bool]], patience: float = 10.0) -> None:
-    """For what a commit or a thread brings about in its own time; `patience` is in real seconds."""
-    async with asyncio.timeout(patience):
-        while not await condition():  # noqa: ASYNC110  what we wait for has no event
-            await asyncio.sleep(0.001)

@@ -74,7 +74,7 @@ async def mt(tmp_path: Path) -> AsyncIterator[Meantime]:
     agents = {"helper": HostedAgent(AgentSettings(runner="python"), ScriptedHost(turn))}
     (tmp_path / "peer").mkdir()
     servers = {"s": StdioServer(command=[sys.executable, str(PEER), "well", str(tmp_path / "peer")])}
-    settings = Settings(stop_grace=0.5, stop_deadline=60.0)
+    settings = Settings(stop_grace=0.5, stop_deadline=LIMIT)
     async with Meantime.open(
         tmp_path / "work.db", agents=agents, servers=servers, settings=settings
     ) as opened:
