@@ -40,6 +40,8 @@ class PageDialog extends PageElement {
   finish(values) {
     this.done(values);
     this.done = () => {};
+    const focused = document.activeElement;
+    if (focused instanceof HTMLElement && this.contains(focused)) focused.blur(); // otherwise it has the next key, until it is drawn
     this.querySelector("dialog")?.close();
     this.asked = null;
   }
@@ -59,7 +61,10 @@ class PageDialog extends PageElement {
   /** @param {KeyboardEvent} event */
   onKey(event) {
     event.stopPropagation(); // the keys of the page behind it rest
-    if (event.key === "Enter" && event.ctrlKey && this.asked?.confirm) this.confirm();
+    if (event.key === "Escape" && !event.isComposing) {
+      event.preventDefault(); // the browser itself would tell us of it later
+      this.finish(null);
+    } else if (event.key === "Enter" && event.ctrlKey && this.asked?.confirm) this.confirm();
   }
 
   render() {
