@@ -47,11 +47,12 @@ class Intruder:
 
     async def _is_connected(self) -> bool:
         """A server that reads its accounts again cuts off or refuses who comes at that moment."""
-        with suppress(ConnectionResetError, Error):
+        with suppress(OSError, Error):
             await self._connect()
-            return True
-        self.client = Client()
-        return False
+        if not self.client.is_connected:  # the package takes the end of the connection for an answer
+            self.client = Client()
+            return False
+        return True
 
     async def _connect(self) -> None:
         async def refused(problem: Exception) -> None:
