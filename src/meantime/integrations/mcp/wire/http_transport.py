@@ -11,7 +11,6 @@ import httpx2
 import msgspec
 from mcp.client.streamable_http import streamable_http_client
 
-from meantime.integrations.early_answers import read_early_answers
 from meantime.integrations.mcp.servers import HttpServer
 from meantime.integrations.mcp.tool_results import STATUS, UNREACHED
 
@@ -29,7 +28,6 @@ TIMEOUTS = httpx2.Timeout(30.0, read=None)  # a tool takes as long as it takes; 
 async def http_wire(server: HttpServer) -> AsyncGenerator[Any]:
     """Both streams, as the SDK wants them."""
     inner = httpx2.AsyncHTTPTransport(verify=tls_context())
-    read_early_answers(inner)
     async with (
         httpx2.AsyncClient(headers=server.headers, timeout=TIMEOUTS, transport=Contained(inner)) as client,
         streamable_http_client(server.url, http_client=client, max_sse_event_size=MOST_BYTES) as streams,

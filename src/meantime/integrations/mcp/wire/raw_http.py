@@ -12,7 +12,6 @@ import httpx2
 import msgspec
 from msgspec import Raw, Struct
 
-from meantime.integrations.early_answers import read_early_answers
 from meantime.integrations.mcp.id_scan import IdScan
 from meantime.integrations.mcp.raw_stdio import MOST_BYTES, pass_on
 from meantime.integrations.mcp.servers import HttpServer
@@ -78,7 +77,6 @@ class RawHttp:
         self._server = server
         self._end = end
         self._client = httpx2.AsyncClient(headers=server.headers, timeout=TIMEOUTS, verify=tls_context())
-        read_early_answers(self._client)
         self._session: dict[str, str] = {}  # headers that every later request repeats
         self._flowing = asyncio.Event()
         self._flowing.set()

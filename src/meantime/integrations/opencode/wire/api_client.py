@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 
-from meantime.integrations.early_answers import read_early_answers
 from meantime.integrations.opencode.errors import Away, Denied, Unknown
 from meantime.system.line_splitter import LineSplitter, LineTooLong
 
@@ -36,7 +35,6 @@ class ApiClient:
             limits=httpx.Limits(max_connections=64),
             trust_env=not _is_here(self.url),  # a proxy of the environment cannot reach this machine
         )
-        read_early_answers(self._http)
 
     async def close(self) -> None:
         await self._http.aclose()
