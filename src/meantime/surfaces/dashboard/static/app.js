@@ -1,7 +1,7 @@
 // @ts-check
 /** The page: gets its right to ask, opens the stream, and shows the view that the address names. */
 import { access } from "./core/access.js";
-import { ask, loadDialog, say } from "./core/announce.js";
+import { ask, loadDialog, say, sayError } from "./core/announce.js";
 import { toggleNotify, watchAttention } from "./core/attention.js";
 import { stopAt, whenIdle } from "./core/clock.js";
 import { PageElement } from "./core/element.js";
@@ -158,7 +158,7 @@ class App extends PageElement {
             </div>`,
         )}
     </dl>`;
-    ask({ title: "Keys", text });
+    ask({ title: "Keys", text }).catch(sayError); // where the dialog cannot be loaded
   }
 
   pageView() {
