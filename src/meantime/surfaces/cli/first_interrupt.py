@@ -1,5 +1,5 @@
-"""Ctrl+C at a verb that waits: the first one interrupts it. Those that follow do not cut off what it says of
-that, and do not change its exit code.
+"""Ctrl+C at a verb that waits: the first one interrupts it. Further ones do not cut off its last words, and
+do not change its exit code.
 """
 
 from __future__ import annotations
