@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
+from tests.waiting import until
 
 from .chromium import Tabs, needs_chromium
 from .desk import Desk
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.browsers]
 
 # Titles by the filter that shows them. Conversation "busy" has two slots, so its third task waits in line.
 SHOWN = {
@@ -78,7 +79,6 @@ def test_every_filter_shows_its_tasks_their_count_and_has_an_address(page: Page)
     shows(page, *EVERY)
 
 
-@pytest.mark.slow
 def test_conversations_and_batches_are_in_the_rail(page: Page) -> None:
     batch = page.locator(".rail-batch", has_text="nightly")
     expect(batch.locator(".rail-count")).to_have_text("2/2")
@@ -117,6 +117,22 @@ def test_a_qualifier_is_completed_and_becomes_a_chip_by_keyboard_alone(page: Pag
     shows(page, *EVERY)
 
 
+def test_a_completion_is_taken_before_the_daemon_has_answered_and_while_it_answers(page: Page) -> None:
+    held: list[Route] = []
+    page.route("**/v1/complete*", lambda route: held.append(route))
+    options = page.locator("mt-search").get_by_role("option")
+    page.keyboard.press("/")
+    page.keyboard.type("kin")
+    expect(options).to_have_text(re.compile("kind:"))
+    page.keyboard.press("ArrowDown")
+    until(lambda: page.evaluate("1") and held, "the daemon is asked")
+    with page.expect_response("**/v1/complete*"):
+        held.pop().continue_()
+    expect(options).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Enter")
+    expect(page.locator("mt-search input")).to_have_value("kind:")
+
+
 SEARCHES = [
     ("in line -status:queued", ["first in line", "second in line"]),
     ("hello", ["say hello"]),
@@ -133,7 +149,7 @@ SEARCHES = [
 
 @pytest.mark.parametrize(
     ("query", "expected"),
-    [pytest.param(*each, marks=pytest.mark.slow if place else ()) for place, each in enumerate(SEARCHES)],
+    [pytest.param(*each, marks=pytest.mark.browsers if place else ()) for place, each in enumerate(SEARCHES)],
 )
 def test_words_and_qualifiers_find_tasks(page: Page, query: str, expected: list[str]) -> None:
     page.keyboard.press("/")
@@ -143,7 +159,6 @@ def test_words_and_qualifiers_find_tasks(page: Page, query: str, expected: list[
     shows(page, *expected)
 
 
-@pytest.mark.slow
 def test_a_search_that_is_not_understood_is_told_in_words(page: Page) -> None:
     page.keyboard.press("/")
     page.keyboard.type("status:asleep")
@@ -202,7 +217,6 @@ def test_the_order_is_held_under_the_pointer_and_a_pill_says_what_waits(person: 
     shows(page, *EVERY)
 
 
-@pytest.mark.slow
 def test_of_thousands_of_tasks_only_a_window_is_on_the_page(loner: Desk, tabs: Tabs) -> None:
     number = 1_200
     loner.post("/v1/limits", {"total": 1})
@@ -244,7 +258,6 @@ def test_tasks_are_grouped_by_keyboard_and_the_address_keeps_it(page: Page) -> N
     expect(rows.first).to_have_text("first in line")
 
 
-@pytest.mark.slow
 def test_tasks_are_grouped_by_mouse(page: Page) -> None:
     page.locator(".group-by select").select_option("kind")
     expect(page.locator(".group-button b")).to_have_text(GROUPED["kind"])
@@ -289,7 +302,6 @@ dispatchEvent(new StorageEvent("storage", { key: "meantime.views" }));
 return [told, count, kept, views()];"""
 
 
-@pytest.mark.slow
 def test_saved_views_are_bounded_and_what_is_not_a_view_is_left_out(page: Page) -> None:
     told, count, kept, broken = page.evaluate(f"async () => {{ {VIEWS} }}")
     assert told[0] == "A view needs a name."
@@ -299,7 +311,6 @@ def test_saved_views_are_bounded_and_what_is_not_a_view_is_left_out(page: Page) 
     assert (told[4], count, kept, broken) == ("", 20, ["kept"], [])
 
 
-@pytest.mark.slow
 def test_an_empty_ledger_hands_off_six_tasks_by_key(loner: Desk, tabs: Tabs) -> None:
     page = tabs.open(loner.link())
     expect(page.get_by_role("heading", name="No tasks yet")).to_be_visible()
@@ -307,7 +318,6 @@ def test_an_empty_ledger_hands_off_six_tasks_by_key(loner: Desk, tabs: Tabs) -> 
     expect(page.locator(".row")).to_have_count(6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 1440])
 def test_the_words_of_progress_end_before_the_next_column(loner: Desk, tabs: Tabs, width: int) -> None:
     """A command that usually takes 0.1 s, and this time longer: `9.9× usual 0.1s`."""

@@ -68,6 +68,8 @@ class SearchBox extends PageElement {
       const rest = print(terms.filter((term) => !term.name));
       this.text = rest && `${rest} `;
     }
+    // What is shown until the daemon has answered fits what was typed: Enter must not take another qualifier.
+    this.show(this.items.filter((item) => item.text.startsWith(this.lastWord)));
     clearTimeout(this.timer);
     this.timer = setTimeout(() => (this.isComplete() && this.apply(), this.complete()), AFTER_TYPING);
   }
@@ -91,15 +93,22 @@ class SearchBox extends PageElement {
     } catch {
       found = []; // completion is a help; the search works without it
     }
-    if (asked !== this.asked || document.activeElement !== this.input) return;
-    this.items = found.slice(0, 12);
-    this.at = -1;
+    if (asked !== this.asked || q !== this.lastWord || document.activeElement !== this.input) return;
+    this.show(found.slice(0, 12));
+  }
+
+  /** The item that is selected stays so, if it is still there.
+   * @param {Item[]} items */
+  show(items) {
+    const selected = this.items[this.at]?.text;
+    this.items = items;
+    this.at = items.findIndex((item) => item.text === selected);
   }
 
   /** @param {Item} item */
   take(item) {
     this.text = this.text.slice(0, this.text.length - this.lastWord.length) + item.text;
-    this.items = [];
+    this.show([]);
     if (item.text.endsWith(":")) this.complete();
     else {
       const terms = parse(this.text);
@@ -130,19 +139,19 @@ class SearchBox extends PageElement {
       const terms = parse(this.text);
       this.chips = [...this.chips, ...terms.filter((term) => term.name)];
       this.text = print(terms.filter((term) => !term.name));
-      this.items = [];
+      this.show([]);
       this.apply();
       this.dispatchEvent(new CustomEvent("searched", { bubbles: true }));
     } else if (event.key === "Escape") {
       event.stopPropagation();
-      if (this.items.length) this.items = [];
+      if (this.items.length) this.show([]);
       else this.input?.blur();
     } else if (event.key === "Backspace" && !this.text && this.chips.length) this.drop(this.chips.length - 1);
   }
 
   onBlur() {
     // After the click on an item, which takes the focus for a moment.
-    setTimeout(() => this.contains(document.activeElement) || (this.items = []), 150);
+    setTimeout(() => this.contains(document.activeElement) || this.show([]), 150);
   }
 
   render() {
