@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
+from tests.waiting import LIMIT
 
 PROGRAM = shutil.which("chromium") or "/usr/bin/chromium"
 AXE = Path(__file__).parents[3] / ".browsers/node_modules/axe-core/axe.min.js"
-PATIENCE = 20_000  # milliseconds: the machine may be busy
+WAIT = 1_000 * LIMIT  # milliseconds
 ALONE = [
     "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--disable-quic", "--proxy-server=127.0.0.1:9", "--proxy-bypass-list=127.0.0.1;localhost",
@@ -65,7 +66,7 @@ class Tabs:
     def enter(self, link: str) -> Page:
         """Opens a link, and waits until the page is live."""
         page = self.open(link)
-        expect(page.locator(".live")).to_have_text("Live", timeout=PATIENCE)
+        expect(page.locator(".live")).to_have_text("Live", timeout=WAIT)
         return page
 
     @property

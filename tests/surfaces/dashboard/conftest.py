@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, expect
 
-from .chromium import PATIENCE, Tabs, chromium
+from .chromium import WAIT, Tabs, chromium
 from .desk import Desk
 
 HERE = Path(__file__).parent
-expect.set_options(timeout=PATIENCE)
+expect.set_options(timeout=WAIT)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -34,7 +34,7 @@ def browser() -> Iterator[Browser]:
 def window(browser: Browser) -> Iterator[BrowserContext]:
     """A person's browser: its tabs share what tabs share."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
-    context.set_default_timeout(PATIENCE)
+    context.set_default_timeout(WAIT)
     yield context
     context.close()
 
@@ -51,7 +51,7 @@ def tabs(window: BrowserContext) -> Iterator[Tabs]:
 def their_tabs(browser: Browser) -> Iterator[Tabs]:
     """The browser of somebody else."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
-    context.set_default_timeout(PATIENCE)
+    context.set_default_timeout(WAIT)
     one = Tabs(context)
     yield one
     context.close()

@@ -8,7 +8,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from tests.cli.person import Person, eventually
+from tests.cli.person import Person
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[3]
 AGENTS = ("paint", "christen", "push", "look", "listen", "repeat")
@@ -31,11 +32,6 @@ class Desk(Person):
         with contextlib.closing(self.daemon()) as asking:
             return asking.post(path, body or {})
 
-    def up(self) -> None:
-        """Starts the daemon, if it does not run."""
-        done = self("ps")
-        assert done.code == 0, done
-
     def hand_off(self, command: str, title: str = "", **order: Any) -> str:
         """A command for a shell, by the id of its task. Its conversation is told."""
         order = {"thread": "conv-1", "command": command, "description": title or command, **order}
@@ -50,9 +46,10 @@ class Desk(Person):
 
     def until(self, ref: str, *states: str) -> Any:
         """The task, once it is in one of these states."""
-        return eventually(
+        return until(
             lambda: (task := self.task(ref))["state"] in states and task,
-            lambda: f"{self.task(ref)['state']} is one of {states}",
+            f"its state is one of {states}",
+            there=lambda: self.task(ref)["state"],
         )
 
     def link(self, go: str = "", **wish: Any) -> str:

@@ -12,17 +12,16 @@ import re
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until
 from websockets.sync.client import ClientConnection, connect
 
 PROGRAM = shutil.which("firefox-esr") or "/usr/bin/firefox-esr"
-PATIENCE = 60.0  # seconds
 # Nothing but this machine: everything else goes to a proxy that is not there.
 PREFERENCES = """
 user_pref("network.proxy.type", 1);
@@ -77,12 +76,7 @@ class Firefox:
 
     def until(self, expression: str) -> Any:
         """The value of an expression, once it is true."""
-        end = time.monotonic() + PATIENCE
-        while not (found := self.evaluate(expression)):
-            if time.monotonic() > end:
-                raise AssertionError(f"it did not come true in Firefox: {expression}")
-            time.sleep(0.05)
-        return found
+        return until(lambda: self.evaluate(expression), f"this is true in Firefox: {expression}")
 
     def press(self, *keys: str) -> None:
         """Keys of the keyboard, one after the other. Special ones have code points in WebDriver."""
@@ -94,7 +88,7 @@ class Firefox:
         number = next(self._numbers)
         self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
         while True:
-            message = json.loads(self._socket.recv(timeout=PATIENCE))
+            message = json.loads(self._socket.recv(timeout=LIMIT))
             if message.get("method") == "log.entryAdded":
                 self._log(message["params"])
             elif message.get("id") == number:
@@ -118,23 +112,24 @@ def firefox() -> Iterator[Firefox]:
                 stdout=errors, stderr=errors, env={**os.environ, "HOME": folder},
             )  # fmt: skip
         try:
-            with connect(
-                f"{_address(program, log)}/session", max_size=2**26, open_timeout=PATIENCE
-            ) as socket:
+            with connect(f"{_address(program, log)}/session", max_size=2**26, open_timeout=LIMIT) as socket:
                 yield Firefox(socket)
         finally:
             program.terminate()
             try:
-                program.wait(PATIENCE)
+                program.wait(LIMIT)
             except subprocess.TimeoutExpired:
                 program.kill()
-                program.wait(PATIENCE)
+                program.wait(LIMIT)
 
 
 def _address(program: subprocess.Popen[bytes], log: Path) -> str:
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end and program.poll() is None:
-        if found := re.search(r"ws://\S+", log.read_text(errors="replace")):
-            return found[0]
-        time.sleep(0.05)
-    raise AssertionError(f"Firefox did not listen: {log.read_text(errors='replace')[-2_000:]}")
+    def said() -> str:
+        return log.read_text(errors="replace")
+
+    def address() -> str:
+        found = re.search(r"ws://\S+", said())
+        assert found or program.poll() is None, f"Firefox has ended: {said()}"
+        return found[0] if found else ""
+
+    return until(address, "Firefox listens", there=said)

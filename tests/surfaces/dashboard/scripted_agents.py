@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from meantime.kernel.lines import Kind, Line
+from tests.waiting import until_async
 
-LONGEST = 600  # pauses of a tenth of a second
+from meantime.kernel.lines import Kind, Line
 
 
 async def paint(talk: Any) -> str:
@@ -42,8 +41,5 @@ async def look(talk: Any) -> AsyncIterator[Line | str]:
 
 async def listen(talk: Any) -> str:
     """Until it is told something while it works."""
-    for _ in range(LONGEST):
-        if heard := talk.heard():
-            return f"Heard: {heard[-1].text}"
-        await asyncio.sleep(0.1)
-    return "Heard nothing."
+    heard = await until_async(talk.heard, "it is told something")
+    return f"Heard: {heard[-1].text}"

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from .chromium import Tabs, needs_chromium, violations
 from .desk import Desk
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.browsers]
 
 # Each view: its address, and an element that is there when it is shown.
 VIEWS = {
@@ -60,7 +60,7 @@ def looks(page: Page) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    "view", [pytest.param(name, marks=() if name in CORE else pytest.mark.slow) for name in VIEWS]
+    "view", [pytest.param(name, marks=() if name in CORE else pytest.mark.browsers) for name in VIEWS]
 )
 def test_no_rule_is_broken(person: Desk, tasks: dict[str, str], tabs: Tabs, view: str) -> None:
     address, shown = VIEWS[view]
@@ -74,7 +74,6 @@ def test_no_rule_is_broken(person: Desk, tasks: dict[str, str], tabs: Tabs, view
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), look
 
 
-@pytest.mark.slow
 def test_no_rule_is_broken_in_dialogs_and_menus(person: Desk, tasks: dict[str, str], tabs: Tabs) -> None:
     page = tabs.enter(person.link(f"/tasks/{tasks['running']}"))
     expect(page.locator("h1")).to_have_text("watch the door")
@@ -91,7 +90,6 @@ def test_no_rule_is_broken_in_dialogs_and_menus(person: Desk, tasks: dict[str, s
         expect(page.locator("dialog")).not_to_be_visible()
 
 
-@pytest.mark.slow
 def test_no_rule_is_broken_on_the_first_page_and_without_a_key(loner: Desk, tabs: Tabs) -> None:
     page = tabs.open(loner.info()["url"])
     expect(page.get_by_role("heading", name="This page needs a key")).to_be_visible()
@@ -103,7 +101,6 @@ def test_no_rule_is_broken_on_the_first_page_and_without_a_key(loner: Desk, tabs
         assert violations(page) == [], look
 
 
-@pytest.mark.slow
 def test_every_view_is_shown_in_forced_colours(person: Desk, tasks: dict[str, str], tabs: Tabs) -> None:
     page = tabs.enter(person.link())
     page.emulate_media(forced_colors="active")

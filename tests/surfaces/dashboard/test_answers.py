@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from .chromium import Tabs, needs_chromium
 from .desk import Desk
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.browsers]
 
 
 def asked(person: Desk, agent: str, title: str) -> str:
@@ -41,7 +41,6 @@ def test_a_choice_with_words_is_sent_by_keyboard_alone(person: Desk, tabs: Tabs)
     assert person.until(task, "completed")["result"] == "Painted blue. like the sky"
 
 
-@pytest.mark.slow
 def test_a_plain_choice_shows_its_prompt_and_no_scope_of_permissions(person: Desk, tabs: Tabs) -> None:
     task = person.ask_agent("paint", "Paint the fence, and nothing else.", "paint a fence")
     person.until(task, "waiting")
@@ -54,7 +53,6 @@ def test_a_plain_choice_shows_its_prompt_and_no_scope_of_permissions(person: Des
     person.post(f"/v1/tasks/{task}/answer", {"answer": "red"})
 
 
-@pytest.mark.slow
 def test_a_choice_is_sent_by_mouse(person: Desk, tabs: Tabs) -> None:
     task = asked(person, "paint", "paint by mouse")
     page = question(person, tabs, task)
@@ -65,7 +63,6 @@ def test_a_choice_is_sent_by_mouse(person: Desk, tabs: Tabs) -> None:
     assert person.until(task, "completed")["result"].strip() == "Painted red."
 
 
-@pytest.mark.slow
 def test_free_text_is_an_answer_and_nothing_is_sent_without_it(person: Desk, tabs: Tabs) -> None:
     task = asked(person, "christen", "give it a name")
     page = question(person, tabs, task)
@@ -77,7 +74,6 @@ def test_free_text_is_an_answer_and_nothing_is_sent_without_it(person: Desk, tab
     assert person.until(task, "completed")["result"] == "Its name is Ada."
 
 
-@pytest.mark.slow
 def test_a_permission_shows_its_whole_command_and_can_be_refused(person: Desk, tabs: Tabs) -> None:
     task = asked(person, "push", "push it")
     page = tabs.enter(person.link(f"/tasks/{task}"))
@@ -112,7 +108,6 @@ def test_of_two_people_one_answers_and_the_other_is_told_so(
     assert person.until(task, "completed")["result"].strip() == "Painted red."
 
 
-@pytest.mark.slow
 def test_an_open_question_that_somebody_answers_elsewhere_says_so(person: Desk, tabs: Tabs) -> None:
     task = asked(person, "paint", "answered in a terminal")
     page = question(person, tabs, task)
@@ -122,7 +117,6 @@ def test_an_open_question_that_somebody_answers_elsewhere_says_so(person: Desk, 
     expect(page.locator(".ask-note")).to_contain_text("answered")
 
 
-@pytest.mark.slow
 def test_a_link_for_one_question_can_answer_it_and_nothing_else(person: Desk, tabs: Tabs) -> None:
     task = asked(person, "paint", "for a colleague")
     other = person.hand_off("sleep 600", "not for a colleague")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import BrowserContext
 from tests.cli.person import Person
 
 from .chromium import Console, needs_chromium, violations
 from .firefox import firefox, needs_firefox
+
+pytestmark = pytest.mark.browsers
 
 
 @needs_chromium

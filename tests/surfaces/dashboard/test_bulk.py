@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from .chromium import Tabs, needs_chromium
 from .desk import Desk
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.browsers]
 
 
 def batch_of(person: Desk, batch: str) -> list[str]:
@@ -48,7 +48,6 @@ def test_a_selection_is_cancelled_by_keyboard_and_the_count_is_named(person: Des
     expect(rows.filter(has_text="Running")).to_have_count(1)
 
 
-@pytest.mark.slow
 def test_everything_that_matches_is_cancelled_by_mouse(person: Desk, tabs: Tabs) -> None:
     ids = batch_of(person, "mouse")
     page = matching(person, tabs, "mouse")

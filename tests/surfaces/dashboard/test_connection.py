@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, Request, Route, expect
-from tests.cli.person import eventually
+from tests.waiting import until
 
 from .chromium import Tabs, needs_chromium
 from .desk import Desk
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.browsers]
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_a_killed_daemon_is_told_with_the_time_and_the_page_is_live_again_by_its
     expect(running.get_by_role("img", name="clock stopped")).to_be_visible()
     clock = running.locator(".row-time").inner_text()
     waits = page.locator(".banner [aria-live=off]")
-    eventually(lambda: re.search(r"retrying in [2-9]s", waits.inner_text()))  # seconds have gone by
+    until(lambda: re.search(r"retrying in [2-9]s", waits.inner_text()), "seconds have gone by")
     assert running.locator(".row-time").inner_text() == clock
     page.locator(".row-title a", has_text="goes on meanwhile").click()
     expect(page.locator(".page-note")).to_contain_text(
@@ -65,7 +65,6 @@ def test_a_killed_daemon_is_told_with_the_time_and_the_page_is_live_again_by_its
     expect(running.locator(".state")).to_contain_text("Running")
 
 
-@pytest.mark.slow
 def test_a_view_whose_file_did_not_come_is_asked_for_again_while_the_page_is_live(
     person: Desk, tabs: Tabs
 ) -> None:
@@ -84,7 +83,6 @@ def test_a_view_whose_file_did_not_come_is_asked_for_again_while_the_page_is_liv
     assert len(refused) > 4
 
 
-@pytest.mark.slow
 def test_retry_connects_at_once(mortal: Desk, tabs: Tabs) -> None:
     page = tabs.open(mortal.link())
     expect(page.locator(".live")).to_have_text("Live")
@@ -118,7 +116,7 @@ class Streams:
         return [page for page in pages if not page.is_closed()]
 
 
-@pytest.mark.parametrize("number", [3, pytest.param(12, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", [3, pytest.param(12, marks=pytest.mark.browsers)])
 def test_tabs_share_one_stream_and_another_takes_over_when_its_tab_is_closed(
     person: Desk, tabs: Tabs, number: int
 ) -> None:
@@ -139,7 +137,6 @@ def test_tabs_share_one_stream_and_another_takes_over_when_its_tab_is_closed(
     assert len(streams.owners) == 1
 
 
-@pytest.mark.slow
 def test_a_paused_page_stands_still_and_then_shows_what_changed(person: Desk, tabs: Tabs) -> None:
     page = tabs.open(person.link())
     expect(page.locator(".live")).to_have_text("Live")

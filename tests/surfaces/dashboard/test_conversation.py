@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from .chromium import Tabs, needs_chromium
 from .desk import Desk
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.browsers]
 
 
 def test_a_notice_is_unread_then_leased_then_told(person: Desk, tabs: Tabs) -> None:
@@ -36,7 +36,6 @@ def test_a_reminder_is_in_the_line_and_leads_to_no_task(person: Desk, tabs: Tabs
     expect(notice.locator("a")).to_have_count(0)
 
 
-@pytest.mark.slow
 def test_a_parked_notice_says_why_and_is_delivered_again(person: Desk, tabs: Tabs) -> None:
     person.until(person.hand_off("true", "could not be told", thread="deaf"), "completed")
     for _ in range(5):
@@ -51,7 +50,6 @@ def test_a_parked_notice_says_why_and_is_delivered_again(person: Desk, tabs: Tab
     expect(notice).to_have_attribute("data-state", "unread")
 
 
-@pytest.mark.slow
 def test_notices_are_moved_through_and_opened_by_keyboard(person: Desk, tabs: Tabs) -> None:
     for title in ("first of two", "second of two"):
         person.until(person.hand_off("true", title, thread="line"), "completed")
@@ -67,7 +65,6 @@ def test_notices_are_moved_through_and_opened_by_keyboard(person: Desk, tabs: Ta
     expect(page.locator("h1")).to_have_text("line")
 
 
-@pytest.mark.slow
 def test_the_reminder_is_shown_as_the_agent_sees_it(person: Desk, tabs: Tabs) -> None:
     person.hand_off("sleep 600", "still at work", thread="reminded")
     page = tabs.enter(person.link("/threads/reminded"))

@@ -7,11 +7,12 @@ import pytest
 from .desk import Desk
 from .firefox import firefox, needs_firefox
 
+pytestmark = pytest.mark.browsers
+
 ENTER, ESCAPE = "\ue007", "\ue00c"  # as WebDriver writes them
 
 
 @needs_firefox
-@pytest.mark.slow
 def test_firefox_opens_the_page_a_task_by_keyboard_and_its_log(person: Desk) -> None:
     person.until(person.hand_off(r"printf '\033[31mred words\033[0m\n'", "print in red"), "completed")
     with firefox() as one:

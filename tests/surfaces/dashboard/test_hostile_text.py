@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from .chromium import Tabs, needs_chromium
 from .desk import Desk
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.browsers]
 
 IMAGE = '<img src=x onerror="window.hacked=1">'
 SCRIPT = "</script><script>window.hacked=1</script>"
@@ -66,7 +66,6 @@ def test_the_list_shows_hostile_titles_as_text(person: Desk, evil: dict[str, str
     untouched(page)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("tab", ["overview", "timeline", "messages", "runs", "raw"])
 def test_a_task_shows_hostile_texts_as_text(person: Desk, evil: dict[str, str], tabs: Tabs, tab: str) -> None:
     page = tabs.enter(person.link())
@@ -96,7 +95,6 @@ def test_a_log_shows_escapes_as_text_and_only_honest_links(
     untouched(page)
 
 
-@pytest.mark.slow
 def test_a_question_shows_hostile_text_as_text(person: Desk, evil: dict[str, str], tabs: Tabs) -> None:
     page = tabs.enter(person.link())
     page.goto(f"{person.info()['url']}/?answer={evil['question']}")
@@ -105,14 +103,12 @@ def test_a_question_shows_hostile_text_as_text(person: Desk, evil: dict[str, str
     untouched(page)
 
 
-@pytest.mark.slow
 def test_a_conversation_shows_hostile_titles_as_text(person: Desk, evil: dict[str, str], tabs: Tabs) -> None:
     page = tabs.enter(person.link("/threads/conv-1"))
     expect(page.locator(".notice").first).to_contain_text(IMAGE)
     untouched(page)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "query", [f"?task={IMAGE}", f"?thread={IMAGE}", f"?answer={IMAGE}", f"?q={IMAGE}", "?q=%"]
 )

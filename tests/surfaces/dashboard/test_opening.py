@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from .chromium import Tabs, needs_chromium
 from .desk import Desk
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.browsers]
 
 
 def test_open_prints_a_link_that_shows_the_tasks(person: Desk, tabs: Tabs) -> None:
@@ -36,7 +36,6 @@ def test_a_link_works_once_and_its_second_use_is_told_in_words(
     expect(second.locator(".row")).to_have_count(0)
 
 
-@pytest.mark.slow
 def test_a_page_without_a_key_says_how_to_get_one(person: Desk, tabs: Tabs) -> None:
     page = tabs.open(person.info()["url"])
 
@@ -44,14 +43,12 @@ def test_a_page_without_a_key_says_how_to_get_one(person: Desk, tabs: Tabs) -> N
     expect(page.locator(".command code")).to_have_text("meantime open")
 
 
-@pytest.mark.slow
 def test_a_second_tab_gets_the_right_of_the_first(person: Desk, tabs: Tabs) -> None:
     expect(tabs.open(person.link()).locator("mt-list-page")).to_be_visible()
 
     expect(tabs.open(person.info()["url"]).locator("mt-list-page")).to_be_visible()
 
 
-@pytest.mark.slow
 def test_a_link_to_a_task_or_a_conversation_opens_it(person: Desk, tabs: Tabs) -> None:
     task = person.hand_off("true", "say nothing")
     expect(tabs.open(person.link(f"/tasks/{task}")).locator("h1")).to_have_text("say nothing")

@@ -15,6 +15,8 @@ import pytest
 from meantime.surfaces.dashboard.assets import BUNDLE, FOLDER, SHEET, installed
 from meantime.surfaces.dashboard.module_bundle import declared, in_order, joined, passed_on
 
+pytestmark = pytest.mark.browsers
+
 ROOT = Path(__file__).resolve().parents[3]
 COMPILER = ROOT / ".typescript/node_modules/.bin/tsc"
 MOST_GZIPPED = 80_000  # bytes, with everything that the first view needs; 56,000 in November 2026

@@ -16,6 +16,8 @@ from tests.cli.person import Person
 from .chromium import PROGRAM, needs_chromium
 from .firefox import firefox, needs_firefox
 
+pytestmark = pytest.mark.browsers
+
 EXCHANGE = """async ([url, code, headers]) => {
   const sent = { method: "POST", headers, body: JSON.stringify({ code }) };
   try { const answer = await fetch(url + "/v1/codes/exchange", sent); return await answer.json(); }
@@ -152,7 +154,6 @@ def test_firefox_exchanges_a_code_from_our_own_page_and_from_no_other(person: Pe
 
 
 @needs_chromium
-@pytest.mark.slow
 @pytest.mark.behaviour("P12")
 def test_a_name_that_is_rebound_to_this_machine_gets_nothing(browser: Browser, url: str) -> None:
     port = url.rpartition(":")[2]

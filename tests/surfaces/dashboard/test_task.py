@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from .chromium import Tabs, needs_chromium
 from .desk import Desk
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.browsers]
 
 
 def opened(person: Desk, tabs: Tabs, task: str, tab: str = "") -> Page:
@@ -55,7 +55,6 @@ def test_a_task_that_nobody_is_told_of_says_so(person: Desk, tabs: Tabs) -> None
         person.post(f"/v1/tasks/{task}/cancel")
 
 
-@pytest.mark.slow
 def test_the_newest_line_of_a_log_is_seen_on_a_phone(person: Desk, tabs: Tabs) -> None:
     task = person.hand_off("seq 1 400; exec sleep 600", "count")
     page = opened(person, tabs, task, "Log")
@@ -73,7 +72,6 @@ def test_the_newest_line_of_a_log_is_seen_on_a_phone(person: Desk, tabs: Tabs) -
     person.post(f"/v1/tasks/{task}/cancel")
 
 
-@pytest.mark.slow
 def test_tabs_are_reached_by_number(person: Desk, tabs: Tabs) -> None:
     task = person.ask_agent("look", "grep", "look around")
     person.until(task, "completed")
@@ -112,7 +110,6 @@ def test_a_log_has_colours_follows_and_is_searched(person: Desk, tabs: Tabs) -> 
     expect(page.locator(".log-line[data-current]")).to_contain_text("ERROR: it broke")
 
 
-@pytest.mark.slow
 def test_a_log_is_downloaded_as_it_is(person: Desk, tabs: Tabs) -> None:
     task = person.hand_off(r"printf '\033[31mred\033[0m\n'", "print in red")
     person.until(task, "completed")
@@ -125,7 +122,6 @@ def test_a_log_is_downloaded_as_it_is(person: Desk, tabs: Tabs) -> None:
     assert download.value.path().read_bytes() == b"\x1b[31mred\x1b[0m\n"
 
 
-@pytest.mark.slow
 def test_a_log_says_where_output_was_not_kept(person: Desk, tabs: Tabs) -> None:
     """The first megabyte and the last four are kept: of lines of 1,000 letters, the 1,047 first ones."""
     command = "head -c 12000000 /dev/zero | tr '\\0' x | fold -w 1000; echo; echo the end"
@@ -180,7 +176,6 @@ def test_actions_that_are_not_legal_say_why(person: Desk, tabs: Tabs) -> None:
     expect(page.locator("dialog")).not_to_be_visible()
 
 
-@pytest.mark.slow
 def test_text_is_sent_to_a_command_and_to_an_agent(person: Desk, tabs: Tabs) -> None:
     command = person.hand_off("read word; echo got $word", "read a word", openStdin=True)
     agent = person.ask_agent("listen", title="listen to me")
@@ -195,7 +190,6 @@ def test_text_is_sent_to_a_command_and_to_an_agent(person: Desk, tabs: Tabs) -> 
     assert person.until(agent, "completed")["result"] == "Heard: listen up"
 
 
-@pytest.mark.slow
 def test_an_agent_is_resumed_and_forked(person: Desk, tabs: Tabs) -> None:
     task = person.ask_agent("look", "grep", "look twice")
     person.until(task, "completed")
@@ -215,7 +209,6 @@ def test_an_agent_is_resumed_and_forked(person: Desk, tabs: Tabs) -> None:
     expect(page.locator(".task-title h1")).to_be_visible()
 
 
-@pytest.mark.slow
 def test_an_ended_task_is_cleared_and_purged_after_a_confirmation(person: Desk, tabs: Tabs) -> None:
     cleared = person.hand_off("true", "to be cleared")
     purged = person.hand_off("true", "to be purged")
@@ -231,7 +224,6 @@ def test_an_ended_task_is_cleared_and_purged_after_a_confirmation(person: Desk, 
     assert not {cleared, purged} & listed
 
 
-@pytest.mark.slow
 def test_the_next_task_is_reached_without_going_back(person: Desk, tabs: Tabs) -> None:
     for title in ("one of a pair", "other of a pair"):
         person.until(person.hand_off("true", title, batch="pair"), "completed")
@@ -246,7 +238,6 @@ def test_the_next_task_is_reached_without_going_back(person: Desk, tabs: Tabs) -
     expect(page.locator(".task-title h1")).to_have_text("one of a pair")
 
 
-@pytest.mark.slow
 def test_a_timeline_is_moved_through_folded_and_zoomed_by_keyboard_and_by_mouse(
     person: Desk, tabs: Tabs
 ) -> None:
@@ -278,7 +269,6 @@ def test_a_timeline_is_moved_through_folded_and_zoomed_by_keyboard_and_by_mouse(
     expect(rows.filter(has_text="Turn 2")).to_have_attribute("data-current", "")
 
 
-@pytest.mark.slow
 def test_a_task_is_sent_text_and_cancelled_by_mouse(person: Desk, tabs: Tabs) -> None:
     task = person.hand_off("read word; echo got $word; exec sleep 600", "read and wait", openStdin=True)
     person.until(task, "running")
@@ -293,7 +283,6 @@ def test_a_task_is_sent_text_and_cancelled_by_mouse(person: Desk, tabs: Tabs) ->
     person.until(task, "cancelled")
 
 
-@pytest.mark.slow
 def test_an_ended_task_is_purged_by_keyboard_alone(person: Desk, tabs: Tabs) -> None:
     task = person.hand_off("true", "to be purged by keys")
     person.until(task, "completed")
@@ -312,7 +301,6 @@ def test_an_ended_task_is_purged_by_keyboard_alone(person: Desk, tabs: Tabs) -> 
     expect(page.locator(".message").last).to_contain_text("1 task was deleted.")
 
 
-@pytest.mark.slow
 def test_a_log_that_has_ended_is_opened_at_its_end(person: Desk, tabs: Tabs) -> None:
     task = person.hand_off("seq 1 5000; exit 1", "count and fail")
     person.until(task, "failed")

@@ -12,7 +12,7 @@ from tests.cli.person import Person
 from .chromium import needs_chromium
 from .test_browsers import address
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.browsers]
 
 
 @pytest.fixture(scope="module")

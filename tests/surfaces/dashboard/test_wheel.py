@@ -13,6 +13,8 @@ import pytest
 
 from meantime.surfaces.dashboard.assets import BUNDLE, FOLDER, SHEET, TYPES, installed
 
+pytestmark = pytest.mark.pythons
+
 ROOT = Path(__file__).resolve().parents[3]
 FETCH = """
 import json, sys, urllib.request
@@ -22,9 +24,9 @@ from meantime.blocking import Meantime
 with Meantime.open(sys.argv[1]) as mt, mt.serve(port=0) as door:
     sizes = {}
     for name in json.loads(sys.argv[2]):
-        with urllib.request.urlopen(f"{door.url}/assets/{name}", timeout=30) as answer:
+        with urllib.request.urlopen(f"{door.url}/assets/{name}") as answer:
             sizes[name] = len(answer.read())
-    with urllib.request.urlopen(door.url, timeout=30) as answer:
+    with urllib.request.urlopen(door.url) as answer:
         page = answer.read().decode()
 print(json.dumps({"from": meantime.__file__, "page": page, "sizes": sizes}))
 """

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import expect
-from tests.cli.person import MEANTIME, eventually
+from tests.cli.person import MEANTIME
+from tests.waiting import LIMIT, until
 
 from .chromium import Tabs, needs_chromium, violations
 from .desk import Desk
 
-pytestmark = [needs_chromium, pytest.mark.slow]
+pytestmark = [needs_chromium, pytest.mark.browsers]
 
 
 @pytest.fixture
@@ -24,11 +25,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     with (one.folder / "worker.log").open("ab") as log:
         worker = subprocess.Popen([*MEANTIME, "worker"], env=one.environ, stdout=log, stderr=log)
     try:
-        eventually(lambda: one.get("/v1/info")["workers"])
+        until(lambda: one.get("/v1/info")["workers"], "the worker has joined")
         yield one
     finally:
         worker.terminate()
-        worker.wait(60)
+        worker.wait(LIMIT)
         one.leave()
 
 
