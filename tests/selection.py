@@ -1,9 +1,9 @@
-"""The families of the suite. A test of no family belongs to `core`, which is what `make test` runs; `make test-all`
-runs all of them, and `make test-all FAMILIES="browsers servers"` only these.
+"""The families of the suite. A test of no family belongs to `core`, which is what `make test` runs. All of them
+run with `make test-all`, and with `make test-all FAMILIES="browsers servers"` only these.
 
-A file that belongs to a family says so in its `pytestmark`, which is read here as text: what a run leaves out
-is not even imported. A test of such a file, or one of more than a second, belongs to `core` by a mark with the
-reason: `@pytest.mark.core("…")`.
+A file of a family says so in its `pytestmark`, which is read here as text: a run does not even import what it
+leaves out. A test of such a file, or one of more than a second, belongs to `core` by a mark with its reason:
+`@pytest.mark.core("…")`.
 """
 
 from __future__ import annotations
