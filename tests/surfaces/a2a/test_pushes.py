@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import until_async
 
 from meantime.surfaces.a2a import push_sender
 from meantime.surfaces.a2a.push_file import read_pushes
@@ -15,7 +15,6 @@ from meantime.surfaces.http.protocol_endpoint import PUSHES
 from .conftest import Site, Webhook, call, result, saying
 
 pytestmark = pytest.mark.anyio
-PATIENCE = 30.0
 
 
 def with_push(text: str, webhook: Webhook, **push: Any) -> dict[str, Any]:
@@ -25,20 +24,16 @@ def with_push(text: str, webhook: Webhook, **push: Any) -> dict[str, Any]:
 
 
 async def told(webhook: Webhook, count: int) -> list[str]:
-    async with asyncio.timeout(PATIENCE):
-        while len(webhook.got) < count:
-            await asyncio.to_thread(webhook.came.wait, PATIENCE)
-            webhook.came.clear()
+    await until_async(lambda: len(webhook.got) >= count, f"the webhook is told {count} times")
     return [body["task"]["status"]["state"] for _, body in webhook.got]
 
 
 async def forgotten(folder: Path | None) -> None:
     assert folder is not None
-    async with asyncio.timeout(PATIENCE):
-        while read_pushes(folder / PUSHES):  # noqa: ASYNC110 - it is written by another thread
-            await asyncio.sleep(0.01)
+    await until_async(lambda: not read_pushes(folder / PUSHES), "the webhooks are forgotten")
 
 
+@pytest.mark.breadth
 async def test_a_webhook_is_told_of_a_question_and_of_the_ending_once(site: Site, webhook: Webhook):
     push = {"token": "secret", "authentication": {"scheme": "Bearer", "credentials": "key"}}
     task = (await result(site, "SendMessage", with_push("may I?", webhook, **push)))["task"]

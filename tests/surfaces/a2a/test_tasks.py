@@ -8,13 +8,13 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.waiting import LIMIT
 
 from meantime.surfaces.http.issued_tokens import Grant
 
 from .conftest import Site, call, result, saying
 
 pytestmark = pytest.mark.anyio
-PATIENCE = 30.0
 
 
 async def test_an_agent_has_a_card_with_its_own_address(site: Site):
@@ -101,12 +101,12 @@ async def test_a_stream_has_the_task_its_words_its_result_and_its_state(site: Si
 
 async def test_a_client_subscribes_to_a_task_that_runs(site: Site):
     task = (await result(site, "SendMessage", saying("slow", at_once=True)))["task"]
-    await asyncio.wait_for(site.begun.wait(), PATIENCE)
+    await asyncio.wait_for(site.begun.wait(), LIMIT)
     body = rpc("SubscribeToTask", {"id": task["id"]})
     async with site.client.stream("POST", "/a2a/explore", json=body) as answer:
         reading = asyncio.ensure_future(events(answer))
         site.gate.set()
-        found = await asyncio.wait_for(reading, PATIENCE)
+        found = await asyncio.wait_for(reading, LIMIT)
     assert found[0]["task"]["id"] == task["id"]
     assert found[-1]["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
     ended = await call(site, "SubscribeToTask", {"id": task["id"]})

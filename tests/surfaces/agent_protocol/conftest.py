@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import HttpDoor, Meantime
 from meantime.kernel.lines import Kind, Line
@@ -18,7 +19,6 @@ from meantime.runners.agent.agent_run import HostedAgent
 from meantime.testing.scripted_host import ScriptedHost
 
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-PATIENCE = 30.0  # seconds
 
 
 class Site:
@@ -84,7 +84,7 @@ async def site(tmp_path) -> AsyncIterator[Site]:
         httpx.AsyncClient(
             base_url=door.url,
             headers={"x-api-key": door.token},
-            timeout=PATIENCE,
+            timeout=LIMIT,
             verify=NO_TLS,
             trust_env=False,
         ) as client,

@@ -8,8 +8,9 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.waiting import LIMIT
 
-from .conftest import PATIENCE, Site, saying
+from .conftest import Site, saying
 
 pytestmark = pytest.mark.anyio
 
@@ -109,7 +110,7 @@ async def test_a_message_that_follows_a_question_drops_it(site: Site):
 async def test_a_busy_thread_queues_interrupts_or_rejects(site: Site):
     thread = await site.thread()
     first = await site.run(thread, "slow")
-    await asyncio.wait_for(site.begun.wait(), PATIENCE)
+    await asyncio.wait_for(site.begun.wait(), LIMIT)
     busy = await site.ask("POST", f"/threads/{thread}/runs", saying("x", multitask_strategy="reject"))
     assert (busy.status_code, busy.json()["code"]) == (409, "thread_busy")
     queued = await site.run(thread, "queued")
@@ -124,7 +125,7 @@ async def test_a_busy_thread_queues_interrupts_or_rejects(site: Site):
 async def test_a_message_that_interrupts_ends_the_run_before_it(site: Site):
     thread = await site.thread()
     first = await site.run(thread, "slow")
-    await asyncio.wait_for(site.begun.wait(), PATIENCE)
+    await asyncio.wait_for(site.begun.wait(), LIMIT)
     second = await site.run(thread, "instead", multitask_strategy="interrupt")
     assert texts(await site.joined(second))[-1] == ("ai", "done: instead")
     assert (await site.status(first), await site.status(second)) == ("interrupted", "success")
@@ -133,7 +134,7 @@ async def test_a_message_that_interrupts_ends_the_run_before_it(site: Site):
 async def test_a_cancelled_run_is_interrupted_and_so_is_what_was_queued_behind_it(site: Site):
     thread = await site.thread()
     first = await site.run(thread, "slow")
-    await asyncio.wait_for(site.begun.wait(), PATIENCE)
+    await asyncio.wait_for(site.begun.wait(), LIMIT)
     queued = await site.run(thread, "queued")
     path = f"/threads/{thread}/runs/{queued['run_id']}/cancel"
     assert (await site.ask("POST", f"{path}?wait=1")).status_code == 200
@@ -191,9 +192,9 @@ async def test_a_client_that_leaves_can_take_its_run_with_it(site: Site):
     thread = await site.thread()
     body = saying("slow", on_disconnect="cancel")
     async with site.client.stream("POST", f"/agent-protocol/threads/{thread}/runs/stream", json=body):
-        await asyncio.wait_for(site.begun.wait(), PATIENCE)
+        await asyncio.wait_for(site.begun.wait(), LIMIT)
     (task,) = await site.mt.thread(thread).list("all")
-    assert (await site.mt.thread(thread).wait(task.id, timeout=PATIENCE))[0].status == "cancelled"
+    assert (await site.mt.thread(thread).wait(task.id, timeout=LIMIT))[0].status == "cancelled"
 
 
 async def test_a_server_that_closes_breaks_its_streams_off_instead_of_ending_them(site: Site):
@@ -201,7 +202,7 @@ async def test_a_server_that_closes_breaks_its_streams_off_instead_of_ending_the
     thread = await site.thread()
     path = f"/agent-protocol/threads/{thread}/runs/stream"
     async with site.client.stream("POST", path, json=saying("slow")) as answer:
-        await asyncio.wait_for(site.begun.wait(), PATIENCE)
+        await asyncio.wait_for(site.begun.wait(), LIMIT)
         closing = asyncio.ensure_future(site.door.close())
         with pytest.raises(httpx.HTTPError):
             await events(answer)
@@ -212,7 +213,7 @@ async def test_a_wait_begins_with_white_space_which_json_allows(site: Site):
     """So a client sees at once that somebody answers."""
     thread = await site.thread()
     waiting = asyncio.ensure_future(site.ask("POST", f"/threads/{thread}/runs/wait", saying("slow")))
-    await asyncio.wait_for(site.begun.wait(), PATIENCE)
+    await asyncio.wait_for(site.begun.wait(), LIMIT)
     site.gate.set()
     answer = await waiting
     assert answer.content.startswith(b"\n")

@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.waiting import LIMIT
 
 from meantime.surfaces.agent_protocol.thread_records import LONGEST, MOST_CHANGES
 from meantime.surfaces.http.issued_tokens import Grant
@@ -128,6 +129,7 @@ async def test_bad_bodies_paths_and_methods_are_refused_in_the_shape_of_the_prot
     assert (await site.ask("POST", "/threads/search", {"limit": 1_001})).status_code == 422
 
 
+@pytest.mark.breadth
 async def test_names_metadata_and_its_changes_have_limits(site: Site):
     assert (await site.ask("POST", "/threads", {"thread_id": "x" * LONGEST})).status_code == 200
     assert (await site.ask("POST", "/threads", {"thread_id": "x" * (LONGEST + 1)})).status_code == 422
@@ -175,7 +177,7 @@ async def test_writing_needs_a_token_that_may_write_and_reading_does_not(site: S
             assert answer.status_code == status, (method, path)
     for method, path, body in reads:
         assert (await site.ask(method, path, body, headers={"x-api-key": read})).status_code == 200
-    async with httpx.AsyncClient(base_url=site.door.url, trust_env=False) as nobody:
+    async with httpx.AsyncClient(base_url=site.door.url, trust_env=False, timeout=LIMIT) as nobody:
         assert (await nobody.post("/agent-protocol/threads", json={})).status_code == 401
         page = {"Origin": "http://elsewhere.example", "x-api-key": site.door.token}
         foreign = await nobody.post("/agent-protocol/threads/search", json={}, headers=page)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import InvalidInput, Meantime, Refused
 from meantime.link.frames import PROTOCOL, Hello
@@ -41,7 +42,7 @@ async def said(path: Path, *lines: bytes) -> list[bytes]:
     reader, writer = await asyncio.open_unix_connection(path)
     for line in lines:
         writer.write(line)
-    answer = await asyncio.wait_for(reader.read(), 20)
+    answer = await asyncio.wait_for(reader.read(), LIMIT)
     writer.close()
     return answer.splitlines()
 
@@ -61,12 +62,12 @@ async def test_another_user_gets_nothing(owner: Meantime, path: Path):
             place.chmod(place.stat().st_mode | 0o777 if place == path else place.stat().st_mode | 0o005)
     program = (
         "import os, socket, sys; os.setgid(65534); os.setuid(65534)\n"
-        "talk = socket.socket(socket.AF_UNIX); talk.settimeout(20); talk.connect(sys.argv[1])\n"
+        f"talk = socket.socket(socket.AF_UNIX); talk.settimeout({LIMIT}); talk.connect(sys.argv[1])\n"
         "try: talk.sendall(sys.argv[2].encode() + b'\\n'); print(talk.recv(100))\n"
         "except (ConnectionResetError, BrokenPipeError): print(b'')\n"
     )
     asked = [sys.executable, "-c", program, os.fspath(path), hello().decode().strip()]
-    done = await asyncio.to_thread(subprocess.run, asked, capture_output=True, text=True, timeout=60)
+    done = await asyncio.to_thread(subprocess.run, asked, capture_output=True, text=True, timeout=LIMIT)
     assert done.stdout == "b''\n", done.stderr
 
 
@@ -168,11 +169,11 @@ async def test_another_version_is_told_what_to_do(owner: Meantime, path: Path):
 async def test_a_second_connection_of_an_executor_takes_its_place(owner: Meantime, path: Path):
     first, to_first = await asyncio.open_unix_connection(path)
     to_first.write(hello())
-    await asyncio.wait_for(first.readline(), 20)
+    await asyncio.wait_for(first.readline(), LIMIT)
     second, to_second = await asyncio.open_unix_connection(path)
     to_second.write(hello())
-    await asyncio.wait_for(second.readline(), 20)
-    assert await asyncio.wait_for(first.read(), 20) == b""
+    await asyncio.wait_for(second.readline(), LIMIT)
+    assert await asyncio.wait_for(first.read(), LIMIT) == b""
     assert owner._link is not None
     (executor,) = owner._link.executors.about()
     assert executor["connected"]
