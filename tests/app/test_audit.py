@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Call, Meantime, Settings, Shell
 from meantime.app.ledger_audit import CONTRADICTIONS, Audit, audit
@@ -152,7 +153,7 @@ async def test_running_where_nothing_runs(tmp_path: Path) -> None:
         state.with_suffix(".aside").rename(state)
     async with Meantime.open(path) as mt:  # it is found again, and nothing is left running
         (task,) = await mt.list()
-        await mt.thread("t").wait(task, timeout=30)
+        await mt.thread("t").wait(task, timeout=LIMIT)
 
 
 async def test_nothing_runs_of_a_command_that_began_before_the_machine_restarted(tmp_path: Path) -> None:
@@ -171,7 +172,7 @@ async def test_nothing_runs_of_a_command_that_began_before_the_machine_restarted
 async def test_a_function_whose_process_is_gone(tmp_path: Path) -> None:
     path = tmp_path / "work.db"
     async with Meantime.open(path) as mt:
-        handle = await mt.thread("t").start(Call(asyncio.sleep, 1000))
+        handle = await mt.thread("t").start(Call(asyncio.Event().wait))
         assert "left running" not in str(looked(path, owned=True).findings)
         found = looked(path, owned=False)
         assert texts(found) == ["1 × left running"]

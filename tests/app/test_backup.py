@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Call, InvalidInput, LedgerBusy, LedgerDamaged, Lost, Meantime, Settings, Shell
 from meantime.app import backup_archive, ledger_backup
@@ -47,13 +48,13 @@ async def made(path: Path) -> Path:
     """One task told, one untold, one with a long result, one command with a long output."""
     async with Meantime.open(path) as mt:
         thread = mt.thread("a")
-        await (await thread.start(Call(say, "told"), id="told")).wait(10)
+        await (await thread.start(Call(say, "told"), id="told")).wait(LIMIT)
         async with thread.turn() as turn:
             await turn.ack()
-        await (await thread.start(Call(say, "untold"), id="untold")).wait(10)
-        await (await thread.start(Call(say, LONG), id="long")).wait(10)
+        await (await thread.start(Call(say, "untold"), id="untold")).wait(LIMIT)
+        await (await thread.start(Call(say, LONG), id="long")).wait(LIMIT)
         output = Shell("head -c 60000 /dev/zero | tr '\\0' y; echo problem >&2")
-        await (await thread.start(output, id="command")).wait(10)
+        await (await thread.start(output, id="command")).wait(LIMIT)
     return path
 
 
@@ -98,11 +99,11 @@ async def test_a_ledger_that_is_open_is_backed_up_as_it_is(path: Path, ledger: P
         new = tmp_path / "new" / "work.db"
         restore(tmp_path / "all.tar", new, is_home=False)
         async with Meantime.open(new, settings=QUICK) as other:
-            [task] = await other.thread("a").wait("running", timeout=10)
+            [task] = await other.thread("a").wait("running", timeout=LIMIT)
             assert isinstance(task.outcome, Lost)
             assert (task.outcome.partial, str(path) in task.outcome.reason) == ("so far\n", True)
             assert (await other.get(queued.id)).status == "lost"
-            await other.thread("a").wait(timeout=10)
+            await other.thread("a").wait(timeout=LIMIT)
             # What was leased and not acknowledged is told again; and what was lost, once.
             async with other.thread("a").turn() as turn:
                 assert {"untold", "long", "command", "running"} <= {one.task_id for one in turn.notices}
@@ -231,7 +232,7 @@ async def test_a_place_that_is_in_use_or_not_empty_is_refused(ledger: Path, tmp_
         restore(tmp_path / "none.tar", tmp_path / "new.db", is_home=False)
 
 
-@pytest.mark.slow
+@pytest.mark.breadth
 async def test_neither_side_takes_a_file_into_memory(ledger: Path, tmp_path: Path):
     size = 64 << 20
     Path(f"{ledger}.files/large.txt").touch()

@@ -217,6 +217,7 @@ JSONISH = st.recursive(
 )
 
 
+@pytest.mark.breadth
 @given(name=st.sampled_from(sorted(known())), value=JSONISH)
 def test_any_value_is_taken_and_works_or_is_explained(
     tmp_path_factory: pytest.TempPathFactory, name: str, value: Any

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT
 
 import meantime
 from meantime import Meantime
@@ -341,7 +342,7 @@ def test_the_weaker_path_is_said_with_its_figures(patient: Patient) -> None:
     """The same figure as in the pages; what names a process, and what a reboot looks like."""
     words = [sys.executable, "-c", "from meantime.app.doctor.platform_checks import path; print(*path(None))"]
     env = {**os.environ, "MEANTIME_PLATFORM": "posix"}
-    said = subprocess.run(words, env=env, capture_output=True, text=True, timeout=60, check=True).stdout
+    said = subprocess.run(words, env=env, capture_output=True, text=True, timeout=LIMIT, check=True).stdout
     figure = f"{platform_checks.SURVIVORS} of {platform_checks.TREES}"
     assert f"{figure} hostile process trees" in said
     assert "start on the wall clock" in said

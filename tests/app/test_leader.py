@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime.daemon import owner_process
 from meantime.daemon.home import Home
@@ -89,14 +90,14 @@ def test_a_lock_of_another_file_with_the_same_number(
 
 
 def test_only_the_owner_is_signalled(home: Home, stranger: subprocess.Popen[bytes]) -> None:
-    assert terminate(home, stranger.pid, signal.SIGKILL, 5)  # it is no owner: nothing to wait for
+    assert terminate(home, stranger.pid, signal.SIGKILL, LIMIT)  # it is no owner: nothing to wait for
     with holding(home) as held:
-        assert terminate(home, stranger.pid, signal.SIGKILL, 5)
+        assert terminate(home, stranger.pid, signal.SIGKILL, LIMIT)
         assert stranger.poll() is None
-        assert terminate(home, held.pid, signal.SIGKILL, 30)
+        assert terminate(home, held.pid, signal.SIGKILL, LIMIT)
     assert stranger.poll() is None
     assert held.returncode == -signal.SIGKILL
-    assert terminate(home, held.pid, signal.SIGKILL, 5)  # it is gone
+    assert terminate(home, held.pid, signal.SIGKILL, LIMIT)  # it is gone
 
 
 def test_one_that_does_not_end_is_said(home: Home) -> None:

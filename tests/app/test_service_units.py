@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime.app.service_managers import problem_with, service_manager
 from meantime.app.service_units import Service, launchd_plist, search_path, systemd_unit
@@ -36,7 +37,7 @@ def test_systemd_finds_nothing_wrong_with_a_unit(tmp_path: Path, user: str | Non
     environ = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}
     done = subprocess.run(
         ["systemd-analyze", *scope, "verify", str(path)],
-        env=environ, capture_output=True, text=True, timeout=60, check=False,
+        env=environ, capture_output=True, text=True, timeout=LIMIT, check=False,
     )  # fmt: skip
     assert done.stderr == ""
     assert done.returncode == 0
