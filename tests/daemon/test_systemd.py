@@ -16,6 +16,8 @@ from tests.waiting import until
 
 from .namespaces import entered, first_process
 
+pytestmark = pytest.mark.pythons
+
 ROOT = Path(__file__).resolve().parents[2]
 SYSTEM = ROOT / ".systemd" / "root"
 BOOT = ROOT / "tests/daemon/systemd/boot"
@@ -39,7 +41,7 @@ class Machine:
 
     def until_it_runs(self, task: str, what: str) -> None:
         """On a busy machine the watchdog may end a daemon that is only slow: the next one answers."""
-        until(lambda: "● running" in self.meantime("show", task).stdout, what)
+        until(lambda: '"state": "running"' in self.meantime("show", "--json", task).stdout, what)
 
     def daemon(self) -> str:
         """The pid of the daemon that runs as the service; empty while none does."""
@@ -69,7 +71,6 @@ def machine() -> Iterator[Machine]:
         yield made
 
 
-@pytest.mark.slow
 def test_systemd_starts_watches_restarts_and_stops_the_daemon_and_commands_go_on(machine: Machine):
     installed = machine.meantime("service", "install", "--system", "--run-as", "root", "--yes")
     assert installed.returncode == 0, installed.stderr
