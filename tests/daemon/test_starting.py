@@ -18,6 +18,8 @@ from meantime.system.process_marks import CLAUDE
 
 from .conftest import Place
 
+ROOT = Path(__file__).parents[2]
+
 
 def test_it_is_detached_and_private(place: Place) -> None:
     hears, says = os.pipe()
@@ -110,6 +112,7 @@ def test_a_second_one_leaves_at_once(place: Place) -> None:
     assert (place.home.discovery.read_bytes(), place.home.http_socket.stat().st_ino) == before
 
 
+@pytest.mark.processes
 @pytest.mark.behaviour("H2")
 def test_an_embedded_owner_is_named(place: Place) -> None:
     place.home.make()
@@ -198,6 +201,7 @@ def test_in_the_foreground_it_stays_and_logs_to_stderr(place: Place) -> None:
     assert not place.home.log.exists()
 
 
+@pytest.mark.processes
 def test_one_that_is_killed_while_it_starts_is_started_again(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,18 +225,18 @@ def test_one_that_is_killed_while_it_starts_is_started_again(
     assert len(list(marks.iterdir())) == 4
 
 
+@pytest.mark.processes
 def test_one_that_is_slow_to_start_is_said_to_be_starting_without_words_of_an_earlier_one(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     goes_on = tmp_path / "goes_on"
     (tmp_path / "slow_tools.py").write_text(
-        "import os, time\n"
-        f"until = time.monotonic() + {LIMIT}\n"
-        f"while not os.path.exists({str(goes_on)!r}) and time.monotonic() < until:\n"
-        "    time.sleep(0.02)\n"
+        "import os\n"
+        "from tests.waiting import until\n"
+        f"until(lambda: os.path.exists({str(goes_on)!r}), 'it may go on')\n"
     )
     place.configure('tools = ["slow_tools"]\n[http]\nport = 0\n')
-    paths = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
+    paths = os.pathsep.join(filter(None, (str(tmp_path), str(ROOT), os.environ.get("PYTHONPATH"))))
     monkeypatch.setenv("PYTHONPATH", paths)
     place.home.make()
     place.home.log.write_text("2026-01-01 INFO Closed.\n")
@@ -246,6 +250,7 @@ def test_one_that_is_slow_to_start_is_said_to_be_starting_without_words_of_an_ea
     ensure(place.home, wait=LIMIT)
 
 
+@pytest.mark.processes
 @pytest.mark.linux_only("a home with a long path is refused elsewhere")
 def test_a_home_with_a_path_too_long_for_sockets_works(tmp_path: Path) -> None:
     far = tmp_path / ("x" * 120)

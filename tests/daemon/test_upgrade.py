@@ -11,6 +11,8 @@ from tests.waiting import until
 
 from .conftest import Place
 
+pytestmark = pytest.mark.processes
+
 THREAD = "conversation"
 WAITING = 'echo $$ > "$1/pid"; while [ ! -e "$1/go" ]; do sleep 0.02; done; echo over; exit 7'
 
@@ -28,12 +30,13 @@ def is_alive(folder: Path) -> bool:
 
 
 def told(place: Place) -> list[str]:
-    turn = place.ask("POST", f"/v1/threads/{THREAD}/turns", {"lease": 60})
+    turn = place.ask("POST", f"/v1/threads/{THREAD}/turns", {"lease": 600})
     ids = [notice["id"] for notice in turn["notices"]]
     place.ask("POST", f"/v1/turns/{turn['turn']}/ack", {"notices": ids})
     return ids
 
 
+@pytest.mark.core("the one daemon that is replaced, in every way")
 @pytest.mark.parametrize("how", ["down --keep", "down", "kill -9"])
 def test_a_command_runs_on(place: Place, tmp_path: Path, how: str) -> None:
     first = place.up()

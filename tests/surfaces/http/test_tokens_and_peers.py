@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import InvalidInput
 from meantime.surfaces.http import peers, tokens
@@ -58,7 +59,7 @@ def test_all_that_make_it_at_once_have_the_same(tmp_path: Path, monkeypatch: pyt
     together, link = Barrier(8), os.link if links else no_links
 
     def linked(*paths: Path) -> None:
-        together.wait(30)
+        together.wait(LIMIT)
         link(*paths)
 
     monkeypatch.setattr(os, "link", linked)
