@@ -1,5 +1,5 @@
-"""The families of the suite. A test of no family belongs to `core`, which is what `make test` runs. All of them
-run with `make test-all`, and with `make test-all FAMILIES="browsers servers"` only these.
+"""The families of the suite. A test of no family belongs to `core`, which is what `make test` runs. All
+of them run with `make test-all`, and only these with `make test-all FAMILIES="browsers servers"`.
 
 A file of a family says so in its `pytestmark`, which is read here as text: a run does not even import what it
 leaves out. A test of such a file, or one of more than a second, belongs to `core` by a mark with its reason:
