@@ -11,6 +11,7 @@ from tests.waiting import LIMIT
 TESTS = Path(__file__).resolve().parent.parent
 # Programs that play somebody else's, in another process or environment: this repository is not on their path.
 ALONE = (
+    "faults/tree.py",
     "integrations/acp/scripted.py",
     "integrations/cli_agents/program.py",
     "integrations/mcp/peers/foreign.py",
@@ -18,6 +19,7 @@ ALONE = (
     "surfaces/dashboard/scripted_agents.py",
     "surfaces/wrap/servers/fastmcp_server.py",
 )
+SLEEPS = ("time.sleep", "asyncio.sleep", "anyio.sleep", "sleep")
 LIMITED = ("asyncio.timeout", "asyncio.wait_for", "communicate")  # calls whose limit is a number of seconds
 
 
@@ -33,7 +35,7 @@ def _finding(call: ast.Call) -> str:
     called = ast.unparse(call.func)
     name = called.rpartition(".")[2]
     limits = [*call.args[-1:], *(each.value for each in call.keywords if each.arg == "timeout")]
-    if name == "sleep" and [_number(each) for each in call.args] != [0.0]:
+    if called in SLEEPS and _number(call.args[0]) != 0.0:
         return "a sleep: wait for a condition with until(), or say why with pause()"
     if (name in LIMITED or called in LIMITED) and any(_number(each) < LIMIT for each in limits):
         return "a limit that a busy machine outlasts: use LIMIT of tests/waiting.py"

@@ -42,11 +42,11 @@ class Costs:
         self.pauses = 0
         for reader in ("_read", "_environ"):
             self._count(reader, monkeypatch)
-        sleep = time.sleep
+        really = time.sleep
 
         def pause(seconds: float) -> None:
             self.pauses += 1
-            sleep(seconds)
+            really(seconds)
 
         monkeypatch.setattr(orphan_processes.time, "sleep", pause)
 

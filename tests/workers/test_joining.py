@@ -320,7 +320,7 @@ async def test_revoking_a_login_disconnects_that_worker_only(owner: Owner):
         await worker.close()
 
 
-@pytest.mark.breadth
+@pytest.mark.core("the one worker that joins a moment after the owner")
 async def test_workers_of_the_owners_machine_have_names_of_their_own(owner: Owner):
     """They need no line; both at once, and for any pool."""
     section = WorkerSection()

@@ -187,6 +187,7 @@ async def test_an_agent_that_can_never_run_is_refused_at_once(peer: Peer, more: 
     assert not peer.lines("starts")
 
 
+@pytest.mark.breadth
 async def test_a_kill_of_its_guard_is_an_end_too(peer: Peer):
     async with peer.employed() as thread:
         handle = await thread.start(steps({"wait": "never"}))

@@ -29,7 +29,7 @@ from ..agents.model import Model, script
 from .conftest import asked, ended, in_phase, runs
 from .test_sessions import OWNER
 
-pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.xdist_group("acp-real")]
+pytestmark = [pytest.mark.agents, pytest.mark.anyio, pytest.mark.xdist_group("acp-real")]
 
 
 class Real:

@@ -36,7 +36,7 @@ class Scripted:
 
 @pytest.fixture(
     scope="module",
-    params=[False, pytest.param(True, marks=pytest.mark.slow)],
+    params=[False, pytest.param(True, marks=pytest.mark.breadth)],
     ids=["the-owner-lives", "the-owner-is-killed-too"],
 )
 def killed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Told]:
@@ -46,6 +46,7 @@ def killed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         return asyncio.run(story(place, Scripted(folder / "program"), owner_dies=request.param))
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_it_is_told_once_in_the_words_of_the_dialect(killed: dict[str, Told], dialect: str):

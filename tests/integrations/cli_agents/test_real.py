@@ -18,7 +18,7 @@ from ..agents.model import Model
 from .conftest import QUICK, lives, script, shown, told
 from .owning import Owner
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.agents]
 
 
 class Codex(installed.Codex):
@@ -75,7 +75,7 @@ class Real:
 
 
 def made(name: str, program: Path, *words: Any, slow: bool = False, **more: Any) -> Any:
-    marks = [installed.needs(program), *([pytest.mark.slow] if slow else [])]
+    marks = [installed.needs(program), *([pytest.mark.agents] if slow else [])]
     return pytest.param((name, program, *words, more), marks=marks, id=name)
 
 

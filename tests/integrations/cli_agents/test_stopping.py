@@ -56,6 +56,7 @@ async def test_a_stopped_session_can_be_gone_on_with(thread: Thread, program: Pr
     assert (await ended(handle, thread)).outcome.result == "heard 1: Go on."
 
 
+@pytest.mark.breadth
 async def test_a_timeout_ends_it(ledger: Path, program: Program):
     clock = FakeClock()
     agents = {"one": program.settings()}

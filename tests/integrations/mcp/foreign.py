@@ -1,4 +1,4 @@
-"""The environment that `make test` makes for MCP programs of another make."""
+"""The environment that `make test-all` makes for MCP programs of another make."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ PYTHON = str(FOLDER / "bin" / "python")
 # On CI they must be there, and the tests fail without them.
 needed = pytest.mark.skipif(
     not (FOLDER / ".ready").exists() and os.environ.get("CI") != "true",
-    reason="fastmcp-tasks is not installed: make test",
+    reason="fastmcp-tasks is not installed: make test-all FAMILIES=servers",
 )

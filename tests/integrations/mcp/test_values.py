@@ -91,6 +91,7 @@ def test_arguments_that_are_not_json(arguments: Any):
 # -- whose answer it was
 
 
+@pytest.mark.breadth
 @given(JSON, st.integers() | st.text(max_size=30), st.data())
 def test_the_id_of_an_answer_is_found_in_any_pieces(result: Any, id: int | str, data: Any):
     order = data.draw(st.permutations(["jsonrpc", "id", "result"]))
@@ -178,6 +179,7 @@ def test_the_interval_is_bounded(asked: Any, seconds: float):
 # -- results
 
 
+@pytest.mark.breadth
 @given(JSON)
 def test_any_answer_gives_a_report(answer: Any):
     report_of({"content": answer, "structuredContent": None})

@@ -38,6 +38,7 @@ async def resumed(ledger: Path, script: Script, prompt: str) -> str:
         return str(await again.result())
 
 
+@pytest.mark.core("the one agent that is killed")
 @pytest.mark.behaviour("L27")
 async def test_killed_in_a_tool_the_other_results_are_kept_and_it_is_not_called_again(tmp_path: Path):
     killed(tmp_path / "work.db", "tool")
