@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from .conftest import Place
+
+pytestmark = pytest.mark.processes
 
 EXPLORE = '[http]\nport = 0\n[agents.explore]\nrunner = "opencode"\nurl = "http://localhost:1"\n'
 CHANGED = "The configuration has changed since the daemon started: meantime down && meantime up"

@@ -15,6 +15,8 @@ from meantime.daemon.owner_process import owner
 from .conftest import Place
 from .test_upgrade import is_alive, started, told
 
+pytestmark = pytest.mark.processes
+
 BACKUPS = 3
 LONG = ["sh", "-c", "head -c 60000 /dev/zero | tr '\\0' z"]
 
@@ -30,7 +32,6 @@ def other(tmp_path: Path) -> Iterator[Place]:
         made.down(signal.SIGUSR1)
 
 
-@pytest.mark.slow
 def test_told_stays_told_and_what_ran_is_lost_once(place: Place, other: Place, tmp_path: Path) -> None:
     place.up()
     first = place.ask("POST", "/v1/tasks", {"thread": "conversation", "command": ["true"]})["id"]
@@ -63,7 +64,6 @@ def test_told_stays_told_and_what_ran_is_lost_once(place: Place, other: Place, t
     place.down(signal.SIGUSR1)
 
 
-@pytest.mark.slow
 def test_backups_under_load_are_whole(place: Place, other: Place, tmp_path: Path) -> None:
     """Tasks with long outputs begin, end and are deleted meanwhile."""
     place.up()

@@ -17,6 +17,8 @@ from surfaces.mcp.speaking import Raw
 
 from .conftest import Place
 
+pytestmark = pytest.mark.processes
+
 PROGRAM = Path(__file__).parents[1] / "integrations/cli_agents/program.py"
 MEANTIME = (sys.executable, "-m", "meantime")
 CONNECTED = """

@@ -21,6 +21,8 @@ from . import dockerfile
 from .container_image import IN_ROOT, KEPT, WHEELS, Build, Image
 from .namespaces import can_unshare, children, entered, first_process
 
+pytestmark = pytest.mark.pythons
+
 APART = ["--mount", "--pid", "--fork", "--uts", "--ipc", "--kill-child"]
 # Its supervisor is killed, so the processes that it leaves become children of process 1, and end there.
 ORPHANS = "for n in 1 2 3; do setsid sleep 0.$n & done; kill -9 $PPID"
@@ -74,7 +76,6 @@ def image() -> Iterator[Image]:
         yield Build(Path(folder)).image()
 
 
-@pytest.mark.slow
 @pytest.mark.linux_only("a container is a thing of Linux")
 def test_the_image_runs_the_daemon_as_process_1_without_root_and_keeps_its_volume(
     image: Image, tmp_path: Path

@@ -14,6 +14,8 @@ from meantime.daemon.owner_process import owner
 from .conftest import Place
 from .test_upgrade import is_alive, started, told
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[Place]:
@@ -27,7 +29,6 @@ def other(tmp_path: Path) -> Iterator[Place]:
 
 
 @pytest.mark.behaviour("P11")
-@pytest.mark.slow
 def test_a_daemon_in_a_copied_home_leaves_the_originals_commands_alone(
     place: Place, other: Place, tmp_path: Path
 ) -> None:
@@ -48,7 +49,6 @@ def test_a_daemon_in_a_copied_home_leaves_the_originals_commands_alone(
 
 
 @pytest.mark.behaviour("P4")
-@pytest.mark.slow
 def test_a_daemon_in_a_moved_home_finds_its_commands_again(
     place: Place, other: Place, tmp_path: Path
 ) -> None:

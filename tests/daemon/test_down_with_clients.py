@@ -15,7 +15,7 @@ from meantime.daemon.owner_process import owner
 
 from .conftest import Place
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 
 
 @pytest.fixture

@@ -20,6 +20,8 @@ from meantime.daemon.owner_process import owner, terminate
 
 from .conftest import Place
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.mark.scenario(
     "001", "Server stops gracefully on process exit", "server.json deleted on graceful shutdown"

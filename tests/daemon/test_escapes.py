@@ -12,6 +12,8 @@ from meantime.daemon.owner_process import owner
 from .conftest import Place
 from .test_upgrade import is_alive, started
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "tests" / "runtime"))
 
@@ -20,7 +22,6 @@ from escaping import AGENTS, FUNCTIONS, WAYS  # noqa: E402
 AGENT = '[agents.{name}]\nrunner = "python"\nagent = "escaping:{name}"\n'
 
 
-@pytest.mark.slow
 def test_nothing_that_runs_in_the_daemon_can_end_it(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

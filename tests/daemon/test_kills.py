@@ -17,12 +17,13 @@ from meantime.daemon.owner_process import listener, owner, terminate
 from .conftest import Place
 from .test_upgrade import is_alive, started, told
 
+pytestmark = pytest.mark.faults
+
 KILLS = 12
 CLIENTS = 6
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGUSR2)
 
 
-@pytest.mark.faults
 def test_whoever_needs_a_daemon_gets_one(place: Place, tmp_path: Path) -> None:
     chance = random.Random(seed := random.randrange(1 << 32))
     place.up()

@@ -22,7 +22,10 @@ UNSHARE = ["unshare", *APART]
 ORPHANS = "for n in 1 2 3; do setsid sleep 0.$n & done; kill -9 $PPID"
 
 
-pytestmark = pytest.mark.skipif(not can_unshare(*APART), reason="this user may not make a namespace")
+pytestmark = [
+    pytest.mark.skipif(not can_unshare(*APART), reason="this user may not make a namespace"),
+    pytest.mark.pythons,
+]
 
 
 class Container:
@@ -43,7 +46,6 @@ def container(place: Place) -> Iterator[Container]:
     one.unshare.wait()
 
 
-@pytest.mark.slow
 def test_process_1_reaps_its_orphans_and_keeps_exit_codes(place: Place, container: Container) -> None:
     def ended(command: str) -> dict[str, str]:
         given = {"thread": "a", "command": ["sh", "-c", command]}

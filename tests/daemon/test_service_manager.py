@@ -45,6 +45,7 @@ def manager(tmp_path: Path) -> Iterator[Manager]:
         made.close()
 
 
+@pytest.mark.processes
 def test_a_manager_is_told_of_the_start_the_life_and_the_end(place: Place, manager: Manager):
     environ = {**place.environ, "NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": "2000000"}
     daemon = place.daemon("--foreground", env=environ)

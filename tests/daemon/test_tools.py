@@ -23,6 +23,7 @@ def shout(words: str) -> str:
 """
 
 
+@pytest.mark.processes
 def test_one_that_prints_a_lot_does_not_fill_the_disk(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,7 +71,7 @@ def _inside(line: bytes) -> bytes:
     raise AssertionError(line)
 
 
-@pytest.mark.breadth
+@pytest.mark.core("the one wrapped server")
 def test_a_slow_call_becomes_a_task_and_is_told_once(
     wrapped: Wrapped, peer: Peer, served: Place, thread: str
 ):
