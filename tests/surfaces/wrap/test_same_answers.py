@@ -172,7 +172,7 @@ async def answers(target: Any, era: str) -> dict[str, Any]:
     return found
 
 
-def through_the_wrap(served: Place, threshold: float, *words: str) -> StdioServerParameters:
+def through_the_wrap(served: Place, thread: str, threshold: float, *words: str) -> StdioServerParameters:
     args = [
         "-m",
         "meantime",
@@ -181,7 +181,7 @@ def through_the_wrap(served: Place, threshold: float, *words: str) -> StdioServe
         "--threshold",
         str(threshold),
         "--thread",
-        "same",
+        thread,
         "--",
         *words,
     ]
@@ -198,25 +198,27 @@ def assert_the_same(seen: dict[str, Any], own: dict[str, Any]) -> None:
         assert seen[name] == own[name], name
 
 
-async def test_a_stdio_server_gives_the_same_answers_behind_a_wrap(served: Place, era: str):
+async def test_a_stdio_server_gives_the_same_answers_behind_a_wrap(served: Place, era: str, thread: str):
     words = [sys.executable, str(RICH_SERVER), "stdio"]
     own = await answers(StdioServerParameters(command=words[0], args=words[1:]), era)
-    seen = await answers(through_the_wrap(served, -1, *words), era)
+    seen = await answers(through_the_wrap(served, thread, -1, *words), era)
     assert_the_same(seen, own)
 
 
-async def test_a_server_over_http_gives_the_same_answers_behind_a_wrap(served: Place, era: str, address: str):
+async def test_a_server_over_http_gives_the_same_answers_behind_a_wrap(
+    served: Place, era: str, address: str, thread: str
+):
     own = await answers(address, era)
     own = await answers(address, era)  # its list of tools has grown meanwhile
-    seen = await answers(through_the_wrap(served, -1, address), era)
+    seen = await answers(through_the_wrap(served, thread, -1, address), era)
     assert_the_same(seen, own)
 
 
-async def test_tools_that_may_go_to_the_background_promise_no_structured_content(served: Place):
+async def test_tools_that_may_go_to_the_background_promise_no_structured_content(served: Place, thread: str):
     words = [sys.executable, str(RICH_SERVER), "stdio"]
     async with client(StdioServerParameters(command=words[0], args=words[1:]), "legacy", []) as made:
         own = (await made.list_tools()).tools
-    async with client(through_the_wrap(served, NEVER_SOON, *words), "legacy", []) as made:
+    async with client(through_the_wrap(served, thread, NEVER_SOON, *words), "legacy", []) as made:
         seen = (await made.list_tools()).tools
         answer = await made.call_tool("weather", {"city": "Graz"})
     assert own[0].output_schema is not None
@@ -228,10 +230,12 @@ async def test_tools_that_may_go_to_the_background_promise_no_structured_content
     assert answer.structured_content == {"city": "Graz", "degrees": 21.5}
 
 
-async def test_a_slow_call_over_http_becomes_a_task(served: Place, address: str, era: str, tmp_path: Path):
+async def test_a_slow_call_over_http_becomes_a_task(
+    served: Place, address: str, era: str, tmp_path: Path, thread: str
+):
     gate = tmp_path / "gate"
     os.mkfifo(gate)
-    async with client(through_the_wrap(served, SOON, address), era, []) as made:
+    async with client(through_the_wrap(served, thread, SOON, address), era, []) as made:
         answer = await made.call_tool("opens", {"gate": str(gate)})
         task = (answer.meta or {})["meantime/task"]
         await asyncio.to_thread(gate.write_text, "")
