@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -25,7 +26,7 @@ AGENT = '[agents.{name}]\nrunner = "python"\nagent = "escaping:{name}"\n'
 def test_nothing_that_runs_in_the_daemon_can_end_it(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests" / "runtime"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(ROOT / "tests" / "runtime"), str(ROOT))))
     (tmp_path / "leaving.py").write_text("import sys\nsys.exit(3)\n")
     agents = "".join(AGENT.format(name=name) for name in AGENTS)
     place.configure(f'tools = ["escaping"]\n[http]\nport = 0\n[limits]\nper_thread = -1\n{agents}')
