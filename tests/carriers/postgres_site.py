@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from unittest import mock
 
+from tests.waiting import LIMIT
+
+from meantime.carriers.postgres import postgres_client
 from meantime.carriers.postgres.postgres_client import PostgresAddress
 from meantime.carriers.postgres.postgres_owner import PostgresOwner
 from meantime.carriers.postgres.postgres_worker import PostgresWorker
@@ -46,14 +50,25 @@ class PostgresSite:
         return await asyncio.to_thread(self.server.sql, text)
 
 
+@contextmanager
+def patience() -> Generator[None]:
+    """For what is only prepared: a server is not gone because the machine is busy."""
+    limits = ("idle_in_transaction_session_timeout", "statement_timeout", "lock_timeout")
+    session = postgres_client.SESSION | dict.fromkeys(limits, f"{LIMIT:.0f}s")
+    with mock.patch.multiple(postgres_client, CONNECT_SECONDS=LIMIT, COMMAND_SECONDS=LIMIT, SESSION=session):
+        yield
+
+
 @asynccontextmanager
 async def postgres_site(server: PostgresServer) -> AsyncGenerator[PostgresSite]:
     site = PostgresSite(server)
-    for worker in ("w1", "w2"):
-        site.logins[worker] = await add_worker(site.address, worker, ("red", "blue"))
+    with patience():
+        for worker in ("w1", "w2"):
+            site.logins[worker] = await add_worker(site.address, worker, ("red", "blue"))
     try:
         yield site
     finally:
-        for worker in site.logins:
-            await remove_worker(site.address, worker)
+        with patience():
+            for worker in site.logins:
+                await remove_worker(site.address, worker)
         await site.sql(f"DROP SCHEMA {site.address.schema} CASCADE")

@@ -11,6 +11,7 @@ import pytest
 from tests.waiting import LIMIT, until, until_async
 
 from carriers.postgres_server import PostgresServer, postgres_server
+from carriers.postgres_site import patience
 from meantime import Call, Meantime, Shell, Status
 from meantime.app.worker_parts import make_worker
 from meantime.carriers.postgres.postgres_client import PostgresAddress
@@ -40,7 +41,8 @@ class PostgresMachine(Machine):
         self.env["MEANTIME_ENGINE_CARRIER"] = f"{self.address.url}?space={self.address.space}"
 
     def configure(self) -> None:
-        login = asyncio.run(add_worker(self.address, "w1", ("default",)))
+        with patience():
+            login = asyncio.run(add_worker(self.address, "w1", ("default",)))
         key = self.json("workers")["ownerKey"]
         (self.folder / "config.toml").write_text(
             f'[worker]\ncarrier = "{login.url}?space={login.space}"\nname = "w1"\nowner_key = "{key}"\n'
@@ -60,7 +62,8 @@ def machine(tmp_path: Path, server: PostgresServer) -> Iterator[PostgresMachine]
             worker.terminate()
             worker.wait(LIMIT)
         machine.run("down", "--stop")
-        asyncio.run(remove_worker(machine.address, "w1"))
+        with patience():
+            asyncio.run(remove_worker(machine.address, "w1"))
 
 
 def test_a_command_outlives_its_worker_and_its_owner(machine: PostgresMachine):
@@ -94,7 +97,8 @@ def test_a_command_is_cancelled_and_a_label_is_waited_for(machine: PostgresMachi
 @pytest.mark.anyio
 async def test_functions_and_output_cross_the_server(tmp_path: Path, server: PostgresServer):
     address = PostgresAddress(server.url(), f"t{secrets.token_hex(4)}")
-    login = await add_worker(address, "w1", ("default",))
+    with patience():
+        login = await add_worker(address, "w1", ("default",))
     try:
         async with Meantime.open(tmp_path / "work.db", carrier=PostgresOwner(address)) as mt:
             assert mt._pools is not None
@@ -121,4 +125,5 @@ async def test_functions_and_output_cross_the_server(tmp_path: Path, server: Pos
             finally:
                 await worker.close()
     finally:
-        await remove_worker(address, "w1")
+        with patience():
+            await remove_worker(address, "w1")

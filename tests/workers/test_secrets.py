@@ -13,7 +13,7 @@ from tests.waiting import LIMIT, until_async
 
 from carriers.nats_site import nats_site
 from carriers.postgres_server import PostgresServer, postgres_server
-from carriers.postgres_site import PostgresSite
+from carriers.postgres_site import PostgresSite, patience
 from carriers.test_nats_accounts import Intruder
 from meantime import Call, Meantime, Shell, Status, Thread
 from meantime.app.worker_parts import make_worker
@@ -138,7 +138,8 @@ TABLES = """
 async def test_postgresql_never_has_a_secret_on_its_way_to_a_worker(tmp_path: Path, server: PostgresServer):
     """A trigger keeps every message that ever was in its tables: those are removed when they are read."""
     site = PostgresSite(server)
-    site.logins["w1"] = await add_worker(site.address, "w1", ("default",))
+    with patience():
+        site.logins["w1"] = await add_worker(site.address, "w1", ("default",))
     try:
         await site.sql(AUDIT.format(schema=site.address.schema))
         async with work_under_way(tmp_path, site.owner(), site.worker("w1")):
@@ -153,7 +154,8 @@ async def test_postgresql_never_has_a_secret_on_its_way_to_a_worker(tmp_path: Pa
         assert leaks(places) == []
         assert leaks(running, OF_NO_PROCESS) == []
     finally:
-        await remove_worker(site.address, "w1")
+        with patience():
+            await remove_worker(site.address, "w1")
         await site.sql(f"DROP SCHEMA {site.address.schema} CASCADE")
 
 
