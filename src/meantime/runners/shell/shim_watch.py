@@ -130,8 +130,10 @@ class ShimWatch:
         state = None if self.over.done() else self.look()
         if state is not None and state[cells.PHASE] == cells.ENDED:
             self.finish(End.ENDED)
-        elif state is not None and state[cells.PHASE] == cells.RUNNING and self._held is None:
-            self.begin()
+        elif state is not None and self._held is None:
+            is_running = state[cells.PHASE] == cells.RUNNING
+            if is_running or not self.is_alive():  # otherwise it is about to say so
+                self.begin()
 
     def fail(self, failed: Failed) -> None:
         self.failed = failed
