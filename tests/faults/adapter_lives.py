@@ -15,12 +15,13 @@ import random
 import signal
 import sys
 import threading
-import time
 from collections import Counter
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from tests.waiting import LIMIT, pause_async
 
 from meantime import Call, Limits, Settings, Thread, WakeBudget, background
 from meantime.testing.talk import ModelRequest, ToolCall
@@ -31,7 +32,6 @@ from .adapter_sites import ADAPTERS, Adapter, Site, opened
 
 THREAD = "c"
 MOMENTS = ("opening", "asked", "answered", "tool", "keeping", "kept", "settling", "settled")
-LONGEST = 60.0  # seconds that a life may take
 # One that was in many lives' turns is not parked, as it would be after so many failures.
 SETTINGS = Settings(limits=Limits(per_thread=-1, total=-1), wakes=WakeBudget(rounds=-1), parks_after=1_000)
 
@@ -106,7 +106,7 @@ class Life:
                 works.say("person", THREAD, "")
                 await talk.say("what is new?")
                 works.say("said", THREAD, "")
-            await asyncio.sleep(self.rng.random() * 0.02)
+            await pause_async(self.rng.random() * 0.02, "a paced load")
         listening.result()
 
 
@@ -215,31 +215,20 @@ def _one_life(adapter: Adapter, folder: Path, life: Life, last: bool, whole: boo
         os.setsid()
         code = 1
         try:
-            asyncio.run(asyncio.wait_for(live(adapter, folder, life, last=last), LONGEST))
+            works.watch(2 * LIMIT)
+            asyncio.run(live(adapter, folder, life, last=last))
             code = 0
         except BaseException as problem:
             print(f"life {life.number} ({life._moment}): {problem!r}", file=sys.stderr, flush=True)
         finally:
             os._exit(code)
-    ended = _awaited(pid)
+    ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if whole or last:
         with suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
     wanted = 0 if last else -signal.SIGKILL
     if ended != wanted:
         sys.exit(f"life {life.number} ({life._moment}) ended with {ended} and not with {wanted}")
-
-
-def _awaited(pid: int) -> int:
-    until = time.monotonic() + LONGEST + 10
-    while time.monotonic() < until:
-        found, status = os.waitpid(pid, os.WNOHANG)
-        if found:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.005)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return 1
 
 
 if __name__ == "__main__":

@@ -9,12 +9,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tests.waiting import LIMIT
+
 from .adapter_sites import ADAPTERS, FRAMEWORKS, ROOT
 from .judge import Fact, Tally, Told, Verdict, judge, read_facts
 from .trial import side_by_side, trial
 
 THREAD = "c"
-PATIENCE = 600.0  # seconds for all lives of one adapter
 
 
 def missing() -> str:
@@ -48,7 +49,8 @@ def _lives(tally: Tally, name: str, seed: int, kills: int, plant: str) -> None:
         environ = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
         ended = subprocess.run(
             [*order, *([plant] if plant else [])],
-            cwd=ROOT, env=environ, capture_output=True, text=True, timeout=PATIENCE, check=False,
+            cwd=ROOT, env=environ, capture_output=True, text=True, check=False,
+            timeout=2 * (kills + 2) * LIMIT,
         )  # fmt: skip
         assert ended.returncode == 0, ended.stderr[-2_000:]
         return kills

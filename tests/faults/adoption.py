@@ -30,7 +30,11 @@ def command(mode: str, folder: Path, seed: int = 0, plant: str = "") -> list[str
 def recover(folder: Path, may_be_lost: set[str] | None = None, plant: str = "") -> Verdict:
     """`may_be_lost`: commands whose shims we killed ourselves; None is any of them."""
     done = subprocess.run(
-        command("reopen", folder, plant=plant), cwd=strace.ROOT, capture_output=True, text=True, timeout=60
+        command("reopen", folder, plant=plant),
+        cwd=strace.ROOT,
+        capture_output=True,
+        text=True,
+        timeout=strace.OVER,
     )
     if done.returncode != 0:
         said = (done.stdout + done.stderr)[-3_000:]

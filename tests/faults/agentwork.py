@@ -9,13 +9,13 @@ that is told the same twice is seen; the thread is told by way of a file that is
 from __future__ import annotations
 
 import asyncio
-import faulthandler
 import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from tests.runtimes import runtime_of
+from tests.waiting import until_async
 
 from meantime import Agent, Meantime, MeantimeError, Refused, Settings, Task
 from meantime.kernel.questions import PERMISSION, Question
@@ -24,7 +24,7 @@ from meantime.runners.agent.agent_run import HostedAgent
 from meantime.testing.scripted_host import ScriptedHost
 
 from . import agent_plants, works
-from .victim import WATCHDOG, File
+from .victim import File
 
 THREAD = "b"
 OPEN = ("queued", "running", "waiting", "cancelling", "notices.unread", "notices.leased", "notices.parked")
@@ -56,7 +56,7 @@ class Owner:
     async def open(self) -> None:
         host = ScriptedHost(turn, kept=True)
         agents = {"helper": HostedAgent(AgentSettings(runner="python"), host)}
-        settings = Settings(stop_grace=0.5, stop_deadline=2.0, reconcile_every=0.5, progress_every=0.01)
+        settings = Settings(stop_grace=0.5, reconcile_every=0.5, progress_every=0.01)
         self.mt = await Meantime.open(self.folder / "ledger.db", agents=agents, settings=settings)
         self.thread = self.mt.thread(THREAD)
 
@@ -68,16 +68,18 @@ class Owner:
     async def start(self, id: str, prompt: str) -> None:
         await self._promised(f"{id}.1", self.thread.start(Agent("helper", prompt), id=id))
 
-    async def until(self, id: str, condition: Callable[[Task], object]) -> None:
-        while not condition(await self.thread.get(id)):  # noqa: ASYNC110  a ledger is asked, not an event
-            await asyncio.sleep(0.002)
+    async def until(self, id: str, condition: Callable[[Task], object], what: str) -> None:
+        async def holds() -> object:
+            return condition(await self.thread.get(id))
+
+        await until_async(holds, f"{id} {what}")
 
     async def see_end(self, id: str, run: int = 1) -> None:
-        await self.until(id, lambda task: task.ended and task.run.number == run)
+        await self.until(id, lambda task: task.ended and task.run.number == run, f"has ended its run {run}")
         works.say("ended", THREAD, f"{id}.{run}", (await self.thread.get(id)).status)
 
     async def answer(self, id: str) -> None:
-        await self.until(id, lambda task: task.question)
+        await self.until(id, lambda task: task.question, "asks")
         await self.mt.answer(id, "allow")
         works.say("answered", THREAD, f"{id}.1.answer")
 
@@ -111,23 +113,23 @@ class Owner:
         await self.mt.close()
 
     async def come_out(self) -> None:
-        while True:
-            for task in await self.mt.list("waiting"):
-                try:
-                    await self.mt.answer(task.id, "allow")
-                except Refused:
-                    continue  # it was answered before the kill
-                works.say("answered", THREAD, f"{task.id}.1.answer")
-            await self.tell()
-            counts = await self.mt.stats()
-            following = await runtime_of(self.mt).store.following()
-            if not following and not any(counts.get(name) for name in OPEN):
-                return
-            await asyncio.sleep(0.005)
+        await until_async(self._is_out, "everything is told", self.mt.stats)
+
+    async def _is_out(self) -> bool:
+        for task in await self.mt.list("waiting"):
+            try:
+                await self.mt.answer(task.id, "allow")
+            except Refused:
+                continue  # it was answered before the kill
+            works.say("answered", THREAD, f"{task.id}.1.answer")
+        await self.tell()
+        counts = await self.mt.stats()
+        following = await runtime_of(self.mt).store.following()
+        return not following and not any(counts.get(name) for name in OPEN)
 
 
 if __name__ == "__main__":
-    faulthandler.dump_traceback_later(WATCHDOG, exit=True)
+    works.watch()
     if plant := os.environ.get(agent_plants.PLANT):
         getattr(agent_plants, plant)()
     if last := os.environ.get(agent_plants.LAST):

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from tests.waiting import LIMIT
+
 
 class Proxy:
     def __init__(self, here: Path, there: Path, seed: int) -> None:
@@ -37,7 +39,7 @@ class Proxy:
         return self._do(self._cut_all() if self._rng.random() < 0.3 else self._cut_one())
 
     def _do(self, work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(LIMIT)
 
     async def _cut_all(self) -> int:
         return sum([self._abort(pair) for pair in list(self._open)])

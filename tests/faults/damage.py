@@ -20,18 +20,20 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.waiting import LIMIT
+
 from meantime import LedgerError, Meantime, MeantimeError
 from meantime.stores.sqlite.salvage_report import FILE
 from meantime.surfaces.http.tokens import kept_secret
 
 from .damage_kinds import KINDS, PLACES, Damage, nothing, target_of
-from .damage_world import PATIENCE, THREADS, Owner, Record, Seen, World, seen, shaped
+from .damage_world import THREADS, Endless, Owner, Record, Seen, World, seen, shaped
 from .judge import Tally, Verdict
 from .trial import new_folder
 
 STATES = ("closed", "killed", "open")
 LEAST_TOKEN = 32
-SOON = 5.0  # seconds
+SOON = 5.0  # seconds for an ending: one that cannot be recorded is tried again and again
 _fresh = multiprocessing.get_context("forkserver")
 _fresh.set_forkserver_preload([__name__])  # otherwise each owner would load everything again
 
@@ -142,7 +144,7 @@ def judged(ledger: Path, record: Record, case: Case, said: tuple[str, ...] = ())
     if case.place == "token" and (problem := _token_problem(Path(f"{ledger}.http"))):
         return Outcome("detected", (problem,))
     try:
-        found = asyncio.run(asyncio.wait_for(seen(ledger), PATIENCE))
+        found = asyncio.run(asyncio.wait_for(seen(ledger), 2 * LIMIT))
     except LedgerError as refused:
         return _salvaged(ledger, record, str(refused), said)
     found.said.extend(said)
@@ -159,7 +161,7 @@ def judged(ledger: Path, record: Record, case: Case, said: tuple[str, ...] = ())
 
 
 def _salvaged(ledger: Path, record: Record, refusal: str, said: tuple[str, ...]) -> Outcome:
-    found = asyncio.run(asyncio.wait_for(seen(ledger, salvage=True), PATIENCE))
+    found = asyncio.run(asyncio.wait_for(seen(ledger, salvage=True), 2 * LIMIT))
     wrong = [f"after a salvage: {problem}" for problem in untrue(record, found, salvaged=True)]
     wrong += [f"after a salvage: {problem}" for problem in _untold(record, found)]
     if "is an older copy" not in refusal and "is gone" not in refusal:  # what those lack, nobody can know
@@ -279,7 +281,7 @@ def _open_case(case: Case, world: World) -> Outcome:
     report.unlink(missing_ok=True)
     owner = _fresh.Process(target=_own, args=(case, world, report))
     owner.start()
-    owner.join(PATIENCE)
+    owner.join(4 * LIMIT)
     if owner.is_alive():
         owner.kill()
         return Outcome("detected", ("the owner hangs",))
@@ -312,6 +314,7 @@ async def _under_damage(case: Case, world: World, report: Path) -> None:
         await owner.start("a", "a-open-0", 0)
         await owner.note_journal()
         tell()
+        owner.patience = SOON
         target = target_of(world, case.place, case.kind, rng)
         if target is not None:
             case.kind(target, rng)
@@ -336,8 +339,8 @@ async def _under_damage(case: Case, world: World, report: Path) -> None:
 
 async def _tried(step: Any, said: list[str]) -> None:
     try:
-        await asyncio.wait_for(step, SOON)
+        await step
     except MeantimeError as problem:
         said.append(str(problem))
-    except TimeoutError:
-        said.append("it does not end")  # an ending that cannot be recorded is tried again and again
+    except Endless:
+        said.append("it does not end")

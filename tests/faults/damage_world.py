@@ -16,6 +16,8 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.waiting import LIMIT, until
+
 from meantime import Call, Meantime, MeantimeError, Shell, Task, TaskEnded
 from meantime.app.ledger_audit import audit
 from meantime.kernel.model import Lost
@@ -29,9 +31,8 @@ from .strace import ROOT
 THREADS = ("a", "b")
 TASKS = 5  # of each thread, in each of two lives
 MANY = 500  # more than there are of anything
-PATIENCE = 30.0
 OUTLIVES = "b-outlives"  # a command that ends when its owner is gone
-RUNS = "runs"  # how often it has run, outside of the home
+RUNS, GATE = "runs", "gate"  # how often it has run, and what lets it end: outside of the home
 
 
 async def work(number: int, id: str) -> Any:
@@ -98,10 +99,15 @@ async def lines(mt: Meantime) -> dict[str, list[str]]:
 # -- the owner
 
 
+class Endless(Exception):
+    """Work that was accepted does not end."""
+
+
 class Owner:
     def __init__(self, mt: Meantime, record: Record) -> None:
         self.mt = mt
         self.record = record
+        self.patience = LIMIT  # seconds for an ending
 
     async def start(self, thread: str, id: str, number: int) -> None:
         home = self.mt.thread(thread)
@@ -113,7 +119,9 @@ class Owner:
                 Call(work, number, id), id=id, description=f"{id} does {'y' * number * 9}"
             )
         self.record.tasks[id] = [thread, "", handle.task.title, None]  # accepted, and not ended yet
-        task = await handle.wait(PATIENCE)
+        task = await handle.wait(self.patience)
+        if not task.ended:
+            raise Endless
         self.record.tasks[id] = await shape(self.mt, task)
         self.record.ended[thread].append(id)
 
@@ -152,17 +160,20 @@ async def own(folder: Path, path: Path, ends: str) -> None:
         _said("half")
         await owner.live(3)
         if ends == "killed":
-            words = f"echo ran >> {path.with_name(RUNS)}; sleep 0.3; echo outlived"
+            gate = path.with_name(GATE)
+            words = (
+                f"echo ran >> {path.with_name(RUNS)}; until [ -e {gate} ]; do sleep 0.05; done; echo outlived"
+            )
             handle = await mt.thread("b").start(Shell(words), id=OUTLIVES)
             record.tasks[OUTLIVES] = ["b", "completed", handle.task.title, "outlived\n"]
             record.ended["b"].append(OUTLIVES)
-            await mt.thread("a").start(Call(asyncio.sleep, 600), id="a-sleeps")
-            record.tasks["a-sleeps"] = ["a", "", "sleep", None]
+            endless = await mt.thread("a").start(Call(asyncio.Event().wait), id="a-sleeps")
+            record.tasks["a-sleeps"] = ["a", "", endless.task.title, None]
         await owner.note_journal()
         record.write(path)
         if ends == "killed":
             _said("done")
-            await asyncio.sleep(600)
+            await asyncio.Event().wait()
     _said("done")
 
 
@@ -212,7 +223,7 @@ class World:
                 owner.stdin.write(b"go on\n")
                 owner.stdin.flush()
             if ends == "closed":
-                assert owner.wait(PATIENCE) == 0
+                assert owner.wait(LIMIT) == 0
         finally:
             owner.kill()
             owner.communicate()
@@ -227,12 +238,9 @@ class World:
 
     def _wait_for_the_command(self) -> None:
         """Otherwise it would write to its files while they are put back."""
-        until = time.monotonic() + PATIENCE
-        for state in Path(f"{self.ledger}.commands").glob("*.state"):
-            base = state.with_suffix("")
-            while (found := look_at_state(base)) is None or found[cells.PHASE] != cells.ENDED:
-                assert time.monotonic() < until, "a command does not end"
-                time.sleep(0.01)
+        self.folder.with_name(GATE).touch()
+        states = list(Path(f"{self.ledger}.commands").glob("*.state"))
+        until(lambda: all(_has_ended(state) for state in states), "every command has ended")
 
     def put_back(self) -> None:
         if self.runs.exists():
@@ -251,6 +259,11 @@ class World:
                 with path.open("r+b") as file:
                     file.truncate(0)
                     file.write(content)
+
+
+def _has_ended(state: Path) -> bool:
+    found = look_at_state(state.with_suffix(""))
+    return found is not None and found[cells.PHASE] == cells.ENDED
 
 
 # -- what the next owner finds
@@ -285,7 +298,7 @@ SAID = ("unreadable", "damaged", "degraded", "notices.parked")
 async def _settled(mt: Meantime) -> None:
     """What the last owner left is mended: the command that outlived it has its ending."""
     if any(task.id == OUTLIVES for task in await mt.list(limit=MANY)):
-        await mt.thread("b").wait(OUTLIVES, timeout=PATIENCE)
+        await mt.thread("b").wait(OUTLIVES, timeout=LIMIT)
 
 
 async def _told(mt: Meantime, thread: str) -> list[str]:

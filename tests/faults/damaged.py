@@ -97,7 +97,7 @@ async def own(folder: Path, durability: str) -> None:
             assert len(turn.notices) > 1
             await turn.ack()
         print("done", flush=True)
-        await asyncio.sleep(600)
+        await asyncio.Event().wait()
 
 
 async def start_until_refused(folder: Path) -> None:
@@ -106,7 +106,7 @@ async def start_until_refused(folder: Path) -> None:
         home = meantime.thread("a")
         for number in range(STARTS):
             try:
-                await home.start(Call(asyncio.sleep, 600), id=f"a-{number}")
+                await home.start(Call(asyncio.Event().wait), id=f"a-{number}")
                 said = "accepted"
             except Degraded:
                 said = "refused"

@@ -13,18 +13,19 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import LIMIT, until_async
+
 from meantime import Call, Degraded, Meantime
 
 from .adoption import clear
 from .judge import Fact, Tally, Told, Verdict, judge
-from .served import PATIENCE, Daemon
+from .served import Daemon
 from .trial import new_folder
 
 SIZE = "8m"
@@ -69,7 +70,7 @@ def run(seed: int, rounds: int, reproduce: str) -> Tally:
         with small_disk(home):
             try:
                 daemon.up()
-                verdict = asyncio.run(asyncio.wait_for(_fill(daemon, seed, rounds), 4 * PATIENCE))
+                verdict = asyncio.run(asyncio.wait_for(_fill(daemon, seed, rounds), (rounds + 2) * LIMIT))
             finally:
                 daemon.end(signal.SIGKILL)
                 clear(folder)
@@ -104,12 +105,11 @@ class Starving:
         """The gates are closed, the disk is filled, what is refused is looked at, the gates are opened."""
         self.gate = asyncio.Event()
         go = self.daemon.folder / f"go.{self.count}"
-        waits = f"i=0; echo began; while [ ! -e {go} ] && [ $i -lt 600 ]; do sleep 0.05; i=$((i+1)); done"
+        waits = f"i=0; echo began; while [ ! -e {go} ] && [ $i -lt 6000 ]; do sleep 0.05; i=$((i+1)); done"
         command, function = await self.post(waits), await self.start()
         assert command is not None, "there is room, and a command is refused"
         assert function is not None, "there is room, and a function is refused"
-        while not (await self.ask("GET", f"/v1/tasks/{command}/output"))["data"]:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        await until_async(lambda: self._output(command), "the command has begun")
         filler = self.daemon.home.folder / "filler"
         _fill_up(filler)
         await self._until_refused()
@@ -121,6 +121,9 @@ class Starving:
         assert (await self.ask("GET", "/v1/info"))["degraded"] is True
         filler.unlink()
         await self._until_accepted()
+
+    async def _output(self, command: str) -> str:
+        return (await self.ask("GET", f"/v1/tasks/{command}/output"))["data"]
 
     # -- both doors
 
@@ -166,12 +169,12 @@ class Starving:
         raise AssertionError("the disk is full, and everything is accepted")
 
     async def _until_accepted(self) -> None:
-        end = time.monotonic() + PATIENCE
-        while await self.post("true") is None or await self.start() is None:
-            assert time.monotonic() < end, "there is room again, and work is refused"
-            await asyncio.sleep(0.05)
+        await until_async(self._is_accepted, "work is accepted, as there is room again")
         info = await self.ask("GET", "/v1/info")
         assert info["degraded"] is False, "it works again, and says that it does not"
+
+    async def _is_accepted(self) -> bool:
+        return await self.post("true") is not None and await self.start() is not None
 
     async def _look(self, command: str) -> None:
         """Reads go on, and the truth is told."""
@@ -179,31 +182,26 @@ class Starving:
         assert (await self.ask("GET", "/v1/health"))["status"] == "ok"
         assert command in {task["id"] for task in (await self.ask("GET", "/v1/tasks?limit=200"))["tasks"]}
         assert (await self.ask("GET", f"/v1/tasks/{command}"))["state"] == "running"
-        assert (await self.ask("GET", f"/v1/tasks/{command}/output"))["data"] == "began\n"
+        assert await self._output(command) == "began\n"
         assert await self.thread.get(command)
         snapshot = await asyncio.to_thread(self._first_event)
         assert snapshot.startswith(b"event: snapshot"), snapshot[:200]
 
     async def _see_end(self, task: str) -> None:
-        (ended,) = await self.thread.wait(task, timeout=PATIENCE)
+        (ended,) = await self.thread.wait(task, timeout=LIMIT)
         assert ended.status == "completed", f"{task} is {ended.status}: {ended.outcome}"
         self.facts.append(Fact("ended", THREAD, f"{task}.1", ended.status))
 
     async def tell(self) -> None:
         self.gate.set()
-        end = time.monotonic() + PATIENCE
-        while True:
-            async with self.thread.turn() as turn:
-                self.told += [Told(notice.id, str(notice.task.status)) for notice in turn.notices]
-                if turn.notices:
-                    await turn.ack()
-            if not await self.thread.list() and not await self._untold():
-                return
-            assert time.monotonic() < end, "it does not come to an end"
-            await asyncio.sleep(0.02)
+        await until_async(self._has_told_all, "everything is told", self.thread.list)
 
-    async def _untold(self) -> list[Any]:
-        return (await self.ask("GET", "/v1/notices"))["notices"]
+    async def _has_told_all(self) -> bool:
+        async with self.thread.turn() as turn:
+            self.told += [Told(notice.id, str(notice.task.status)) for notice in turn.notices]
+            if turn.notices:
+                await turn.ack()
+        return not await self.thread.list() and not (await self.ask("GET", "/v1/notices"))["notices"]
 
     # -- HTTP
 
@@ -234,9 +232,9 @@ class Starving:
             line.close()
 
     def _line(self) -> http.client.HTTPConnection:
-        line = http.client.HTTPConnection("meantime", timeout=PATIENCE)
+        line = http.client.HTTPConnection("meantime", timeout=LIMIT)
         line.sock = socket.socket(socket.AF_UNIX)
-        line.sock.settimeout(PATIENCE)
+        line.sock.settimeout(LIMIT)
         line.sock.connect(str(self.daemon.home.http_socket))
         return line
 

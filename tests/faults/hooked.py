@@ -9,7 +9,6 @@ It ends when its stdin is closed.
 from __future__ import annotations
 
 import asyncio
-import faulthandler
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from meantime.surfaces.hooks.quiet_files import QuietFiles
 
 from . import works
 
-WATCHDOG = 60  # seconds
 SESSION = "s"
 THREAD = f"mcp-{SESSION}"
 
@@ -80,7 +78,7 @@ async def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    faulthandler.dump_traceback_later(WATCHDOG, exit=True)
+    works.watch()
     if len(sys.argv) > 4:
         PLANTS[sys.argv[4]]()
     asyncio.run(main(Path(sys.argv[2])))

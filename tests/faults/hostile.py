@@ -14,14 +14,17 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
 
+from tests.waiting import LIMIT, until, until_async
+
 from meantime import Meantime, Settings, Shell, Thread
+from meantime.app.system_clock import SystemClock
 from meantime.kernel.limits import Limits
+from meantime.ports.clock import Alarm
 from meantime.runners.shell import provenance
 
 from . import preload, strace
@@ -31,14 +34,13 @@ from .trial import new_folder
 
 SETTINGS = Settings(
     stop_grace=0.3,
-    stop_deadline=9.0,
+    stop_deadline=LIMIT,
     limits=Limits(per_thread=-1, total=-1),
     output_head=1 << 16,
     output_ring=1 << 16,
 )
-PATIENCE = 5.0  # seconds after its end in which the last of a tree must be gone
-COMES_UP = 15.0
-TIMEOUT = 2.0
+PATIENCE = LIMIT  # seconds after its end in which the last of a tree must be gone; it would live longer
+TIMEOUT = 10_000.0  # seconds
 Begin = Callable[["Thread", "Hostile"], Awaitable[None]]
 End = Callable[["Thread", "Hostile"], Awaitable[str]]
 FATES = ("cancel", "timeout", "shim", "restart", "left", "left-reopened", "left-rebooted")
@@ -72,7 +74,7 @@ class Hostile(NamedTuple):
         if self.is_left:
             return ("completed",)
         if self.tree.ends_itself:
-            return ("completed", "cancelled", "lost")  # it may end before anything is done to it
+            return ("completed", "cancelled", "lost", "timed_out")  # it may end before anything is done to it
         return {"timeout": ("timed_out",), "shim": ("lost",)}.get(self.fate, ("cancelled",))
 
     def is_up(self) -> bool:
@@ -80,6 +82,30 @@ class Hostile(NamedTuple):
             return self.file.read_bytes().count(b"\n") >= self.tree.lines
         except OSError:
             return False
+
+
+class TimeoutClock(SystemClock):
+    """Real time, but timeouts pass when they are told to: not before their trees are up."""
+
+    def __init__(self) -> None:
+        self._timeouts: dict[int, Callable[[], object]] = {}
+        self._count = 0
+
+    def new_timeout(self) -> tuple[float, int]:
+        """Another one for each task: its seconds, and its number."""
+        self._count += 1
+        return TIMEOUT * self._count, self._count
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> Alarm:
+        if seconds > TIMEOUT / 2:
+            self._timeouts[round(seconds / TIMEOUT)] = callback
+        return super().call_later(seconds, callback)
+
+    def let_pass(self, number: int) -> None:
+        self._timeouts[number]()
+
+
+CLOCK = TimeoutClock()
 
 
 class Trees(Tally):
@@ -158,14 +184,16 @@ async def _all(
             elif end is None:
                 tally.count(where)
 
-    async with Meantime.open(folder / "ledger.db", settings=SETTINGS) as meantime:
+    async with Meantime.open(folder / "ledger.db", settings=SETTINGS, clock=CLOCK) as meantime:
         await asyncio.gather(*(one(meantime.thread("t"), hostile) for hostile in hostiles))
 
 
 async def _started(thread: Thread, hostile: Hostile) -> None:
-    timeout = TIMEOUT if hostile.fate == "timeout" else None
+    timeout, number = CLOCK.new_timeout() if hostile.fate == "timeout" else (None, 0)
     await thread.start(hostile.work, id=hostile.mark, timeout=timeout)
-    await until(hostile.is_up, COMES_UP, "it did not come up")
+    await until_async(hostile.is_up, "it is up")
+    if number:
+        CLOCK.let_pass(number)
 
 
 async def _nothing(thread: Thread, hostile: Hostile) -> str:
@@ -174,7 +202,7 @@ async def _nothing(thread: Thread, hostile: Hostile) -> str:
 
 async def _found_ended(thread: Thread, hostile: Hostile) -> None:
     """It may have ended after its first owner, whose successor then hears of it in a moment."""
-    await thread.wait(hostile.mark, timeout=COMES_UP)
+    await thread.wait(hostile.mark, timeout=LIMIT)
     task = await thread.get(hostile.mark)
     assert task.status == "completed", f"after the restart it is {task.status}"
 
@@ -192,28 +220,20 @@ async def _end(thread: Thread, hostile: Hostile) -> str:
         if shim:
             os.kill(shim, signal.SIGKILL)
     elif hostile.is_left:
-        await thread.wait(hostile.mark, timeout=20)
+        await thread.wait(hostile.mark, timeout=LIMIT)
         await thread.cancel(hostile.mark)
     elif hostile.fate != "timeout" and not hostile.tree.ends_itself:
         await thread.cancel(hostile.mark)
-    (task,) = await thread.wait(hostile.mark, timeout=20)
+    (task,) = await thread.wait(hostile.mark, timeout=LIMIT)
     known |= met(hostile.file)
     if task.status not in hostile.expected or getattr(task.outcome, "abandoned", False):
         return f"it is {task.status}: {task.outcome}"
     try:
-        await until(lambda: not survivors(hostile.mark, known), PATIENCE, "")
-    except TimeoutError:
+        await until_async(lambda: not survivors(hostile.mark, known), "all are gone", limit=PATIENCE)
+    except AssertionError:
         left = survivors(hostile.mark, known)
         return f"{len(left)} survivors: {left[:5]}, {task.outcome}"
     return ""
-
-
-async def until(condition: Callable[[], bool], seconds: float, problem: str) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise TimeoutError(problem)
-        await asyncio.sleep(0.01)
 
 
 def _kill_the_owner(hostiles: list[Hostile], folder: Path) -> None:
@@ -221,11 +241,12 @@ def _kill_the_owner(hostiles: list[Hostile], folder: Path) -> None:
     (folder / "orders").write_text(json.dumps(orders))
     owner = subprocess.Popen([sys.executable, "-m", "tests.faults.hostile", str(folder)], cwd=strace.ROOT)
     try:
-        end = time.monotonic() + COMES_UP + len(hostiles)
-        while not all(one.is_up() for one in hostiles):
-            assert owner.poll() is None, "the owner ended by itself"
-            assert time.monotonic() < end, f"not up: {[one.tree.name for one in hostiles if not one.is_up()]}"
-            time.sleep(0.02)
+        until(
+            lambda: owner.poll() is not None or all(one.is_up() for one in hostiles),
+            "all trees are up",
+            lambda: [one.tree.name for one in hostiles if not one.is_up()],
+        )
+        assert owner.poll() is None, "the owner ended by itself"
     finally:
         owner.kill()
         owner.wait()

@@ -8,8 +8,9 @@ import random
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
+
+from tests.waiting import pause
 
 from meantime import Meantime
 
@@ -101,7 +102,7 @@ def _live_and_die(folder: Path, seed: int, seconds: float) -> None:
     assert victim.stdout is not None
     try:
         begun = victim.stdout.readline()
-        time.sleep(seconds)  # the moment of the kill is what is random here
+        pause(seconds, "the moment of the kill is what is random here")
         said = "" if victim.poll() is None else f"{begun!r} {victim.stdout.read()[-3_000:]!r}"
         assert not said, f"the victim ended by itself:\n{said}"
     finally:

@@ -6,8 +6,9 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
-import time
 from pathlib import Path
+
+from tests.waiting import until
 
 from . import strace
 from .adoption import clear, command, recover
@@ -20,7 +21,6 @@ SYSCALLS = (
     "sendto", "recvfrom", "openat", "fdatasync", "write", "pwrite64", "mknodat", "pipe2", "flock", "mmap",
     "vfork", "clone3", "poll", "wait4",
 )  # fmt: skip
-OVER = 40.0  # seconds
 
 
 def sweep(seed: int, count: int, reproduce: str) -> Tally:
@@ -51,10 +51,7 @@ def _live_until(point: Point, folder: Path) -> None:
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        end = time.monotonic() + OVER
-        while tracer.poll() is None and not _is_over(folder):
-            assert time.monotonic() < end, "the owner hangs"
-            time.sleep(0.01)
+        until(lambda: tracer.poll() is not None or _is_over(folder), "the owner is over", limit=strace.OVER)
     finally:
         tracer.kill()  # those it traces go on
         tracer.wait()

@@ -8,6 +8,8 @@ import os
 import sys
 from typing import Any
 
+from tests.waiting import pause_async
+
 
 def heard_before_recorded() -> None:
     """The owner says that it has an ending before it has one: who said it forgets it."""
@@ -40,7 +42,7 @@ def turns_stranded() -> None:
 
     async def opened(self: Runtime, thread: str, **options: Any) -> Any:
         turn = await asyncio.shield(asyncio.ensure_future(open_turn(self, thread, **options)))
-        await asyncio.sleep(0.05)
+        await pause_async(0.05, "its client may be cut off")
         return turn
 
     Runtime.open_turn = opened  # type: ignore[method-assign]

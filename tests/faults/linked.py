@@ -10,23 +10,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import faulthandler
 import json
 import logging
 import os
 import random
 import shlex
 import sys
-import time
 from pathlib import Path
 from typing import Any
+
+from tests.waiting import LIMIT, pause_async, until_async
 
 from meantime import Call, Disconnected, LeaseLost, Meantime, NotFound, Notice, Shell, Thread
 
 from . import link_plants, works
 from .served import PLANT, Line
 
-WATCHDOG = float(os.environ.get("FAULT_WATCHDOG", "80"))  # seconds
 MOST = int(os.environ.get("FAULT_MOST", "150"))  # tasks of one process
 KINDS = ["gated"] * 5 + ["quick"] * 2 + ["sync", "sync", "call", "call", "shell", "long"]
 OPEN = ("queued", "running", "waiting", "cancelling", "notices.unread", "notices.leased", "notices.parked")
@@ -55,7 +54,7 @@ class Conversation:
 
 
 class Linked:
-    reconnects = 60.0  # seconds within which a daemon must come back
+    reconnects = LIMIT  # seconds within which a daemon must come back
 
     def __init__(self, folder: Path, name: str, life: str, seed: int, link: Path, patience: float) -> None:
         works.open_ledger(folder)
@@ -101,7 +100,7 @@ class Linked:
         while not self.finishing:
             if self.count < MOST:
                 await self._one(thread, rng.choice(KINDS))
-            await asyncio.sleep(rng.random() * 0.2)
+            await pause_async(rng.random() * 0.2, "a paced load")
 
     async def _one(self, thread: str, how: str) -> None:
         self.count += 1
@@ -114,10 +113,10 @@ class Linked:
         await self.thread(thread).start(self._work(thread, id, how), id=task)
         works.say("accepted", thread, id)
         if how == "gated":
-            await asyncio.sleep(self.rng.random() * 0.3)
-            works.GATES[id].set()
+            await pause_async(self.rng.random() * 0.3, "work takes a moment")
+            works.let_go(id)
             if self.rng.random() < 0.3:
-                (ended,) = await self.thread(thread).wait(task, timeout=30)
+                (ended,) = await self.thread(thread).wait(task, timeout=LIMIT)
                 if ended.ended:
                     works.say("ended", thread, id, ended.status)
 
@@ -159,7 +158,7 @@ class Linked:
             async with self.thread(name).turn() as turn:
                 if not turn.notices or self.rng.random() < 0.1:
                     return
-                await asyncio.sleep(self.rng.random() * 0.05)
+                await pause_async(self.rng.random() * 0.05, "a connection may be cut in a turn")
                 if name[0] == "a":
                     transcript = self.thread(name).transcript
                     for notice in turn.notices:
@@ -172,15 +171,16 @@ class Linked:
                     works.say("acked", name, id)
 
     async def _come_out(self, telling: list[asyncio.Task[None]]) -> None:
-        end = time.monotonic() + self.patience
-        while not await self._is_out():
+        async def is_out() -> bool:
             for task in telling:
                 if task.done():
                     task.result()
-            if time.monotonic() > end:
-                os.write(1, f"not out: {await self._left()}\n".encode())
-                return  # the judge says what is missing
-            await asyncio.sleep(0.02)
+            return await self._is_out()
+
+        try:
+            await until_async(is_out, "everything is told", self._left, limit=self.patience)
+        except AssertionError as problem:
+            os.write(1, f"not out: {problem}\n".encode())  # the judge says what is missing
 
     async def _is_out(self) -> bool:
         for gate in works.GATES.values():
@@ -200,7 +200,7 @@ class Linked:
 
 
 if __name__ == "__main__":
-    faulthandler.dump_traceback_later(WATCHDOG, exit=True)
+    works.watch(10 * LIMIT)
     logging.getLogger("meantime").setLevel(logging.CRITICAL)
     link_plants.plant(os.environ.get(PLANT, ""), "client")
     _, _, place, name, life, seed, link, patience = sys.argv

@@ -6,21 +6,23 @@ from __future__ import annotations
 import os
 import random
 import signal
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import LIMIT, pause
+
 from .adoption import clear
 from .cutting import Proxy
 from .judge import Fact, Tally, Verdict, read_facts
-from .served import Crowd, Daemon, endings, verdict
+from .served import GRACE, LEASE, Crowd, Daemon, endings, verdict
 from .trial import side_by_side, trial
 
 NAMES = ("0", "1")
 FUNCTION, COMMAND = "function", "command"
+SHORT = 15.0  # seconds of lease, and of grace, where a process is stopped for longer than both
 
 
 class Scene:
@@ -32,13 +34,13 @@ class Scene:
         self.rng = rng
         self.faults = 0
         self.broken: set[str] = set()  # lives of clients that were killed or stopped
-        self.patience = 30.0
+        self.patience = LIMIT  # seconds in which, at the end, everything must be told
 
     def join(self, name: str) -> None:
         self.crowd.join(name, self.rng.randrange(1 << 30), patience=self.patience)
 
     def pause(self, least: float, most: float) -> None:
-        time.sleep(self.rng.uniform(least, most))  # the moment of a fault is what is random here
+        pause(self.rng.uniform(least, most), "the moment of a fault is what is random here")
 
     def judged(self) -> Verdict:
         problems = self.crowd.come_out()
@@ -90,7 +92,7 @@ def _chain(tally: Tally, seed: int, play: Callable[[Scene], None], options: dict
 
 @contextmanager
 def scene(
-    folder: Path, seed: int, *, lease: float = 20.0, grace: float = 20.0, plant: str = "",
+    folder: Path, seed: int, *, lease: float = LEASE, grace: float = GRACE, plant: str = "",
     link: Path | None = None, more: Mapping[str, str] | None = None,
 ) -> Iterator[Scene]:  # fmt: skip
     daemon = Daemon(folder, lease=lease, grace=grace, plant=plant)
@@ -132,7 +134,7 @@ def stops(seed: int, chains: int, count: int, reproduce: str) -> Tally:
     """Also for longer than the lease: those who are connected find it silent, and it finds them gone."""
     family = "SIGSTOP of the daemon under load on the link"
     play = partial(stop_daemon, count=count)
-    return _chains(family, seed, chains, reproduce, play, lease=1.5, grace=8.0)
+    return _chains(family, seed, chains, reproduce, play, lease=1.5)
 
 
 def stop_daemon(scene: Scene, count: int) -> None:
@@ -141,7 +143,7 @@ def stop_daemon(scene: Scene, count: int) -> None:
     for number in range(count):
         scene.pause(0.2, 0.6)
         os.kill(scene.daemon.pid, signal.SIGSTOP)
-        time.sleep(2.5 if number % 3 == 2 else scene.rng.uniform(0.1, 1.0))
+        pause(2.5 if number % 3 == 2 else scene.rng.uniform(0.1, 1.0), "it stands still")
         os.kill(scene.daemon.pid, signal.SIGCONT)
         scene.faults += 1
         for name in NAMES:
@@ -153,9 +155,8 @@ def stop_daemon(scene: Scene, count: int) -> None:
 
 def executors(seed: int, chains: int, kills: int, reproduce: str) -> Tally:
     family = "kill -9 and SIGSTOP of executors under load"
-    return _chains(
-        family, seed, chains, reproduce, lambda scene: kill_executors(scene, kills), lease=0.6, grace=0.3
-    )
+    play = partial(kill_executors, kills=kills)
+    return _chains(family, seed, chains, reproduce, play, lease=SHORT, grace=SHORT)
 
 
 def kill_executors(scene: Scene, kills: int, *, stops: bool = True) -> None:
@@ -178,7 +179,7 @@ def kill_executors(scene: Scene, kills: int, *, stops: bool = True) -> None:
 def _stop_for_a_while(scene: Scene, name: str) -> None:
     """Past its lease and its grace. Whatever it says afterwards comes too late, and it can go on working."""
     scene.crowd.signal(name, signal.SIGSTOP)
-    time.sleep(1.6)
+    pause(2 * SHORT + 2.0, "it stands still")
     scene.crowd.signal(name, signal.SIGCONT)
     scene.crowd.until_works(name)
 
@@ -203,7 +204,7 @@ def _cut_chain(tally: Tally, seed: int, count: int) -> None:
     trial(tally, f"{tally.family}, seed {seed}", make, lambda folder: judged)
 
 
-def cut(folder: Path, seed: int, count: int, plant: str = "", patience: float = 30.0) -> tuple[int, Verdict]:
+def cut(folder: Path, seed: int, count: int, plant: str = "", patience: float = LIMIT) -> tuple[int, Verdict]:
     with scene(folder, seed, plant=plant, link=folder / "cut.sock") as found:
         found.patience = patience
         with Proxy(folder / "cut.sock", found.daemon.home.link_socket, seed) as proxy:

@@ -13,6 +13,7 @@ import hypothesis.strategies as st
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import seed as seeded
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from tests.waiting import LIMIT
 
 from meantime import MeantimeError
 from meantime.stores.sqlite.store import SqliteStore
@@ -81,7 +82,7 @@ class Life:
         for task in pending:
             task.cancel()
         if pending:
-            self.run(asyncio.wait(pending, timeout=5))
+            self.run(asyncio.wait(pending, timeout=LIMIT))
         writer._db.close()
         writer._mark.close()
         self.world.store._reader.close()

@@ -14,10 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import LIMIT, until
+
 from .adoption import clear
 from .judge import Tally, Verdict, judge
 from .mcp_door import EXTENSION, MODERN, OLDER, Pipe, Scene, Session, initialize, read_answer, request, same
-from .served import until
 from .trial import trial
 
 WITNESS = "witness"
@@ -171,7 +172,7 @@ def leaves_in_mid_call(scene: Scene, thread: str) -> None:
         pipe.send("tools/call", {"name": "wait", "arguments": {"seconds": 40}})
         assert pipe.process.stdin is not None
         pipe.process.stdin.close()
-        pipe.process.wait(20)
+        pipe.process.wait(LIMIT)
 
 
 @fault
@@ -180,7 +181,7 @@ def closes_our_stdout(scene: Scene, thread: str) -> None:
         assert pipe.process.stdout is not None
         pipe.process.stdout.close()
         pipe.send("tools/call", {"name": "list", "arguments": {}})
-        pipe.process.wait(20)
+        pipe.process.wait(LIMIT)
 
 
 @fault

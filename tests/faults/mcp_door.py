@@ -7,16 +7,17 @@ import json
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.waiting import LIMIT, until
+
 from meantime.surfaces.http.tokens import Tokens
 
 from .judge import Fact, Told
-from .served import PATIENCE, Daemon, until
+from .served import Daemon
 
 OLDER, MODERN = "2025-11-25", "2026-07-28"
 EXTENSION = "io.modelcontextprotocol/tasks"
@@ -69,9 +70,8 @@ class Scene:
 
     def up(self) -> None:
         self.daemon.up()
-        found = until(self.daemon.home.discovery.exists, "there is a port") and json.loads(
-            self.daemon.home.discovery.read_text()
-        )
+        until(self.daemon.home.discovery.exists, "there is a port")
+        found = json.loads(self.daemon.home.discovery.read_text())
         self.port: int = found["port"]
         self.token = self.daemon.home.token.read_text().strip()
 
@@ -85,7 +85,7 @@ class Scene:
     # -- HTTP
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=2 * LIMIT)
 
     def head(self, method: str = "POST", path: str = "/mcp", **headers: str) -> bytes:
         given = {
@@ -129,7 +129,7 @@ class Scene:
         self.facts += [Fact(what, thread, f"{task}.1") for what in ("attempt", "accepted")]
 
     def end(self, task: str) -> dict[str, Any]:
-        found = self.api("GET", f"/v1/tasks/{task}/wait?timeout=30")
+        found = self.api("GET", f"/v1/tasks/{task}/wait?timeout={LIMIT:g}")
         ended = self.api("GET", f"/v1/tasks/{task}")
         assert ended["state"] not in ("queued", "running", "cancelling"), f"{task} hangs: {found}"
         self.facts.append(Fact("ended", task.rpartition("-")[0], f"{task}.1", ended["state"]))
@@ -140,12 +140,15 @@ class Scene:
         looked for by its id, as a host of class C must."""
         wanted = {fact.id for fact in self.facts if fact.what == "accepted" and fact.thread == thread}
         lines = self.told.setdefault(thread, [])
+
+        def is_told() -> bool:
+            if wanted <= {line.id for line in lines}:
+                return True
+            self.note(thread, session.call("list"), again=again)
+            return False
+
         with Session(self, thread) as session:
-            end = time.monotonic() + PATIENCE
-            while wanted - {line.id for line in lines}:
-                assert time.monotonic() < end, f"{thread} was told {lines} of {wanted}"
-                self.note(thread, session.call("list"), again=again)
-                time.sleep(0.01)
+            until(is_told, f"{thread} is told of {wanted}", lambda: lines)
             session.call("list")  # it has read the last answer
 
     def note(self, thread: str, result: dict[str, Any], *, again: bool = True) -> None:

@@ -12,10 +12,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from tests.waiting import LIMIT, until
+
 from .adoption import clear
 from .judge import Tally, Verdict, judge
 from .mcp_door import CONFIG, Scene
-from .served import until
 from .toolowner import PEER
 from .trial import side_by_side, trial
 
@@ -113,7 +114,7 @@ def _server(folder: Path, number: int, name: str, era: str) -> str:
     start = FAULTS[name].start
     return SERVER.format(
         name=f"s{number}", python=sys.executable, peer=PEER, start=start, folder=folder / f"s{number}",
-        era=f', "{era}"' if era else "", patience=1.0 if start == "silent" else 30.0,
+        era=f', "{era}"' if era else "", patience=1.0 if start == "silent" else LIMIT,
     )  # fmt: skip
 
 

@@ -10,11 +10,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from . import notified
+from . import notified, strace
 from .judge import Tally, Verdict
 from .trial import side_by_side, trial
-
-PATIENCE = 60.0  # seconds for one life
 
 
 def run(seed: int, chains: int, kills: int, reproduce: str, plant: str = "", rate: str = "") -> Tally:
@@ -31,7 +29,7 @@ def _chain(tally: Tally, seed: int, rate: str, kills: int, plant: str) -> None:
         for life in range(kills):
             order = [sys.executable, "-m", "tests.faults.notified", str(folder), str(seed + life), rate]
             ended = subprocess.run(
-                [*order, *([plant] if plant else [])], capture_output=True, timeout=PATIENCE, check=False
+                [*order, *([plant] if plant else [])], capture_output=True, timeout=strace.OVER, check=False
             )
             assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()[-2_000:]
         return kills

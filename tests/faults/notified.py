@@ -16,10 +16,12 @@ import sys
 import threading
 from pathlib import Path
 
+from tests.waiting import pause_async
+
 from meantime import Call, Meantime, NoticeRate, Settings
 from meantime.kernel.notice_sources import SourceKind, parse_notice_id
 
-from . import notify_plants
+from . import notify_plants, works
 
 RATES = {
     "each": NoticeRate(seconds=0.0, per_minute=1_000_000),
@@ -27,7 +29,6 @@ RATES = {
 }
 FACTS = "facts"
 LEDGER = "ledger.db"
-LONGEST = 30.0  # seconds that a life may take
 
 
 def say(fd: int, what: str, event: str) -> None:
@@ -35,20 +36,23 @@ def say(fd: int, what: str, event: str) -> None:
 
 
 async def live(folder: Path, rng: random.Random, rate: NoticeRate) -> None:
-    """Tells and is told, until it is killed."""
+    """Tells and is told, until it is killed. The moment is of the seed; what it meets is not."""
+    kill = threading.Timer(0.2 + rng.random() * 0.7, lambda: os.kill(os.getpid(), signal.SIGKILL))
     facts = os.open(folder / FACTS, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     settings = Settings(notices=rate, reconcile_every=0.5)
     async with Meantime.open(folder / LEDGER, settings=settings) as mt:
         thread = mt.thread("a")
-        handle = await thread.start(Call(asyncio.sleep, LONGEST))
+        handle = await thread.start(Call(asyncio.Event().wait))
         listening = asyncio.create_task(listen(mt, rng))
         for count in range(1_000_000):
             event = f"{os.getpid()}-{count}"
             say(facts, "attempt", event)
             await thread.notify(handle, event)
             say(facts, "accepted", event)
+            if count == 0:
+                kill.start()
             if rng.random() < 0.3:
-                await asyncio.sleep(rng.random() * 0.01)
+                await pause_async(rng.random() * 0.01, "a paced load")
         listening.cancel()
 
 
@@ -56,7 +60,7 @@ async def listen(mt: Meantime, rng: random.Random) -> None:
     thread = mt.thread("a")
     async for _ in thread.wakeups():
         await take(mt)
-        await asyncio.sleep(rng.random() * 0.03)
+        await pause_async(rng.random() * 0.03, "a turn takes a moment")
 
 
 async def take(mt: Meantime) -> int:
@@ -91,11 +95,8 @@ def main() -> None:
     folder, seed, rate, *plant = sys.argv[1:]
     if plant:
         getattr(notify_plants, plant[0])()
-    rng = random.Random(int(seed))
-    threading.Timer(
-        0.3 + rng.random() * 0.7, lambda: os.kill(os.getpid(), signal.SIGKILL)
-    ).start()  # the moment is of the seed; what it meets is not
-    asyncio.run(live(Path(folder), rng, RATES[rate]))
+    works.watch()
+    asyncio.run(live(Path(folder), random.Random(int(seed)), RATES[rate]))
 
 
 if __name__ == "__main__":

@@ -6,14 +6,17 @@ import os
 import random
 import signal
 import subprocess
-import time
 from pathlib import Path
+
+from tests.waiting import pause, until
 
 from . import strace
 from .adoption import UNBORN, clear, command, recover, running, starts, words
 from .judge import Tally
-from .trees import ZYGOTE, stat
+from .trees import ZYGOTE, lives, stat
 from .trial import side_by_side, trial
+
+RANDOM = "the moment of the kill is what is random here"
 
 
 class Orphans(Tally):
@@ -57,13 +60,11 @@ def _live_and_die(folder: Path, seed: int, rng: random.Random, bereft: set[str])
     assert owner.stdout is not None
     try:
         begun = owner.stdout.readline()
-        end = time.monotonic() + 10
-        while _asked(folder) < before + 3 and time.monotonic() < end and owner.poll() is None:
-            time.sleep(0.01)
+        until(lambda: _asked(folder) >= before + 3 or owner.poll() is not None, "three are asked for")
         for target in rng.choice([("",), ("zygote",), ("shim",), ("zygote", "shim"), ("spare",), ("",)]):
-            time.sleep(rng.uniform(0.02, 0.5))  # the moment of the kill is what is random here
+            pause(rng.uniform(0.02, 0.5), RANDOM)
             _strike(target, folder, rng, bereft)
-        time.sleep(rng.uniform(0.02, 0.6))
+        pause(rng.uniform(0.02, 0.6), RANDOM)
         assert owner.poll() is None, f"the owner ended by itself: {begun!r} {owner.stdout.read()[-3_000:]!r}"
     finally:
         owner.kill()
@@ -98,14 +99,19 @@ def _strike(target: str, folder: Path, rng: random.Random, bereft: set[str]) -> 
 
 def _commands_of(shim: int, folder: Path) -> list[str]:
     """Which one loses its shim. That is stopped, so what it has forked has time to begin, and stays at
-    least as a zombie."""
-    end = time.monotonic() + 2
-    while True:
-        below = list(map(int, Path(f"/proc/{shim}/task/{shim}/children").read_text().split()))
+    least as a zombie: that of one which was killed before it could begin, too."""
+
+    def unbegun() -> list[int]:
         known = dict(starts(folder))
-        if all(pid in known for pid in below) or time.monotonic() > end:
-            return [known[pid] for pid in below if pid in known]
-        time.sleep(0.005)
+        return [pid for pid in _below(shim) if pid not in known and lives(pid)]
+
+    until(lambda: not unbegun(), "what the shim has forked has begun", unbegun)
+    known = dict(starts(folder))
+    return [known[pid] for pid in _below(shim) if pid in known]
+
+
+def _below(shim: int) -> list[int]:
+    return list(map(int, Path(f"/proc/{shim}/task/{shim}/children").read_text().split()))
 
 
 def parent_of(pid: int) -> int:

@@ -9,7 +9,6 @@ Every command writes its pid and its id into `starts` when it begins, and prints
 from __future__ import annotations
 
 import asyncio
-import faulthandler
 import json
 import os
 import random
@@ -18,15 +17,19 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.waiting import LIMIT, pause_async, until_async
+
 from meantime import Meantime, MeantimeError, Settings, Shell, Task
 from meantime.kernel.limits import Limits
 from meantime.kernel.work import Orderable
 
 from . import works
 
-WATCHDOG = 40  # seconds; nothing here takes so long
 SETTINGS = Settings(
-    limits=Limits(per_thread=3, total=20, per_kind={}), stop_grace=0.5, stop_deadline=6.0, reconcile_every=0.5
+    limits=Limits(per_thread=3, total=20, per_kind={}),
+    stop_grace=0.5,
+    stop_deadline=LIMIT,
+    reconcile_every=0.5,
 )
 OPEN = ("queued", "running", "waiting", "cancelling", "notices.unread", "notices.leased", "notices.parked")
 THREADS = "ab"
@@ -111,16 +114,16 @@ class Owner:
         first = await self.start("a", lines=20)
         long = await self.start("a", gated=True, cancelled=True)
         queued = await self.start("a", code=3)
-        await self.meantime.thread("a").wait(first, timeout=20)
+        await self.meantime.thread("a").wait(first, timeout=LIMIT)
         await self.cancel("a", long)
-        await self.meantime.thread("a").wait(queued, long, timeout=20)
+        await self.meantime.thread("a").wait(queued, long, timeout=LIMIT)
         await self.tell("a")
         await self.meantime.close()
 
     async def load(self) -> None:
         """Until somebody kills it."""
         await self.open()
-        await asyncio.gather(*(self.start_on(thread) for thread in THREADS), self._tell_on())
+        await asyncio.gather(*(work(thread) for thread in THREADS for work in (self.start_on, self._tell_on)))
 
     async def start_on(self, thread: str) -> None:
         rng = self.rng
@@ -135,34 +138,32 @@ class Owner:
                 await self.start(thread, lines=5, code=code, gated=True)
             else:
                 task = await self.start(thread, gated=True, cancelled=True)
-                await asyncio.sleep(rng.random() * 0.1)
+                await pause_async(rng.random() * 0.1, "it has begun, or not")
                 await self.cancel(thread, task)
-            await asyncio.sleep(rng.random() * 0.05)
+            await pause_async(rng.random() * 0.05, "a paced load")
         await asyncio.Event().wait()
 
-    async def _tell_on(self) -> None:
-        while True:
-            for thread in THREADS:
-                await self.tell(thread)
-            await asyncio.sleep(0.02)
+    async def _tell_on(self, thread: str) -> None:
+        async for _ in self.meantime.thread(thread).wakeups():
+            await self.tell(thread)
 
     async def reopen(self) -> None:
         """Takes up what a former life left, lets it come to its end, and writes down what it says."""
         await self.open()
         (self.folder / self.gate).touch()
-        while True:
-            for thread in THREADS:
-                await self.tell(thread)
-            counts = await self.meantime.stats()
-            if not any(counts.get(name) for name in OPEN):
-                break
-            await self.hurry()
-            await asyncio.sleep(0.01)
+        await until_async(self._is_out, "everything is told", self.meantime.stats)
         with (self.folder / "ended.jsonl").open("w") as file:
             for thread in THREADS:
                 for task in await self.meantime.list("all", thread=thread, limit=1_000):
                     file.write(json.dumps(await self.seen(task)) + "\n")
         await self.meantime.close()
+
+    async def _is_out(self) -> bool:
+        await self.hurry()
+        for thread in THREADS:
+            await self.tell(thread)
+        counts = await self.meantime.stats()
+        return not any(counts.get(name) for name in OPEN)
 
     async def hurry(self) -> None:
         """Commands end by themselves."""
@@ -181,7 +182,7 @@ class Owner:
 
 
 def live(owner: type[Owner]) -> None:
-    faulthandler.dump_traceback_later(WATCHDOG, exit=True)
+    works.watch()
     if len(sys.argv) > 4:
         from . import shell_plants
 

@@ -8,11 +8,12 @@ It ends when its stdin is closed. In its first life it also waits for a call, wh
 from __future__ import annotations
 
 import asyncio
-import faulthandler
 import os
 import sys
 from pathlib import Path
 from typing import Any
+
+from tests.waiting import LIMIT
 
 from meantime import Meantime, Settings, Shell, background
 from meantime.kernel.outcomes import Report
@@ -22,10 +23,9 @@ from meantime.ports.runner import Abilities, Assignment, Context
 
 from . import works
 
-WATCHDOG = 60  # seconds
 THREAD = "b"
 CALL = "b-call"
-SETTINGS = Settings(stop_grace=0.3, stop_deadline=3.0, reconcile_every=0.5, parks_after=1)
+SETTINGS = Settings(stop_grace=0.3, stop_deadline=LIMIT, reconcile_every=0.5, parks_after=1)
 
 
 @background
@@ -70,11 +70,11 @@ async def _call(mt: Meantime, folder: Path) -> None:
         (folder / "called").touch()
         works.say("attempt", THREAD, f"{CALL}.1")
         said = works.saying(folder, "ran", THREAD, f"{CALL}.1")
-        await mt.thread(THREAD).call(Shell(f"{said}; sleep 60"), id=CALL)
+        await mt.thread(THREAD).call(Shell(f"{said}; sleep 600"), id=CALL)
 
 
 if __name__ == "__main__":
-    faulthandler.dump_traceback_later(WATCHDOG, exit=True)
+    works.watch()
     os.write(1, b"begin\n")
     asyncio.run(main(Path(sys.argv[2])))
     os.write(1, b"done\n")

@@ -4,13 +4,12 @@
 
 What was answered is written down outside (`works.say`). The conversation is a file that is looked into
 before it is written to. `reopen` writes what it finds missing into `problems`. GONE is the exit code of one
-whose owner was killed.
+whose owner was killed; the file `gone` says that, too.
 """
 
 from __future__ import annotations
 
 import asyncio
-import faulthandler
 import http.client
 import json
 import shlex
@@ -20,9 +19,11 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import LIMIT, until_async
+
 from . import works
 from .judge import Told, read_facts
-from .posted import CALL, THREAD, WATCHDOG
+from .posted import CALL, THREAD
 
 GONE = 3
 UNTOLD = "unread,leased,parked"
@@ -30,12 +31,12 @@ UNTOLD = "unread,leased,parked"
 
 class Line(http.client.HTTPConnection):
     def __init__(self, path: Path) -> None:
-        super().__init__("meantime", timeout=20)
+        super().__init__("meantime", timeout=2 * LIMIT)
         self._path = str(path)
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(20)
+        self.sock.settimeout(self.timeout)
         self.sock.connect(self._path)
 
 
@@ -83,7 +84,7 @@ class Poster:
         return task
 
     async def end(self, *tasks: str) -> None:
-        answer = await self.post("/v1/wait", {"ids": list(tasks), "timeout": 20})
+        answer = await self.post("/v1/wait", {"ids": list(tasks), "timeout": LIMIT})
         assert answer["done"], answer
 
     async def send(self, task: str) -> None:
@@ -100,14 +101,18 @@ class Poster:
         works.say("accepted", THREAD, f"{task}.2")
 
     async def answer(self, task: str) -> None:
-        while (await self.ask("GET", f"/v1/tasks/{task}"))[1]["state"] != "waiting":  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        async def asks() -> bool:
+            return (await self.ask("GET", f"/v1/tasks/{task}"))[1]["state"] == "waiting"
+
+        await until_async(asks, f"{task} asks")
         await self.post(f"/v1/tasks/{task}/answer", {"answer": "yes"})
         works.say("answered", THREAD, task)
 
     async def promote(self, call: str) -> None:
-        while call not in {one["id"] for one in (await self.ask("GET", "/v1/calls"))[1]["tasks"]}:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        async def is_there() -> bool:
+            return call in {one["id"] for one in (await self.ask("GET", "/v1/calls"))[1]["tasks"]}
+
+        await until_async(is_there, f"{call} is there")
         await self.post(f"/v1/tasks/{call}/promote")
         works.say("accepted", THREAD, f"{call}.1")
 
@@ -155,7 +160,7 @@ class Poster:
         listening = await self.start(
             command=f"read x; echo $x >{shlex.quote(str(self.folder))}/sent", openStdin=True
         )
-        sleeps = [await self.start(command="sleep 60", batch=f"of-{n}") for n in range(3)]
+        sleeps = [await self.start(command="sleep 600", batch=f"of-{n}") for n in range(3)]
         await self.send(listening)
         await self.cancel(sleeps[0])
         await self.cancel(CALL)
@@ -204,19 +209,19 @@ class Poster:
         await self._let_go(
             {fact.id.rpartition(".")[0] for fact in facts if fact.what == "attempt"} - cancelled
         )
-        while True:
-            problems += [
-                f"{id} was acknowledged, and came again" for id in await self.open_turn() if id in acked
-            ]
+
+        async def is_out() -> bool:
+            again = [id for id in await self.open_turn() if id in acked]
+            problems.extend(f"{id} was acknowledged, and came again" for id in again)
             if self.held:
                 await self.tell(*(notice["id"] for notice in self.held))
             await self.release()
             await self.post(f"/v1/threads/{THREAD}/unpark")
             left = (await self.ask("GET", f"/v1/notices?state={UNTOLD}"))[1]["notices"]
             active = (await self.ask("GET", "/v1/tasks?status=running"))[1]["tasks"]
-            if not left and not active:
-                break
-            await asyncio.sleep(0.01)
+            return not left and not active
+
+        await until_async(is_out, "everything is told")
         problems += [problem async for problem in self._missing(facts)]
         (self.folder / "problems").write_text("\n".join(problems))
 
@@ -255,9 +260,8 @@ def problems(folder: Path) -> Iterator[str]:
 
 async def main(mode: str, folder: Path) -> int:
     try:
-        async with asyncio.timeout(20):
-            while not (folder / "http.sock").exists():  # noqa: ASYNC110  no event says it
-                await asyncio.sleep(0.005)
+        listens, gone = folder / "http.sock", folder / "gone"
+        await until_async(lambda: listens.exists() or gone.exists(), "the owner listens, or is gone")
         await getattr(Poster(folder), mode)()
     except (OSError, http.client.HTTPException) as problem:
         print(repr(problem), flush=True)
@@ -266,5 +270,5 @@ async def main(mode: str, folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    faulthandler.dump_traceback_later(WATCHDOG, exit=True)
+    works.watch()
     sys.exit(asyncio.run(main(sys.argv[1], Path(sys.argv[2]))))

@@ -9,6 +9,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from tests.waiting import until
+
 from . import strace
 from .adoption import clear
 from .judge import Tally, Verdict, judge, read_facts
@@ -46,6 +48,8 @@ def _kill(tally: Tally, point: Point) -> None:
 
 def _live(mode: str, folder: Path, *options: str) -> Ended:
     """An owner, and a process that uses it, until both have ended: how the owner did."""
+    for left in ("http.sock", "gone"):  # of the last life
+        (folder / left).unlink(missing_ok=True)
     tracer = ["strace", "-f", *options] if options else []
     said = folder / f"{mode}.log"
     with said.open("wb") as log:
@@ -57,7 +61,11 @@ def _live(mode: str, folder: Path, *options: str) -> Ended:
             strace.command(mode, folder, program="posting"), cwd=strace.ROOT, stdout=log, stderr=log
         )
         try:
-            _outlast(owner, client)
+            both = (owner, client)
+            until(lambda: any(one.poll() is not None for one in both), "one has ended", limit=strace.OVER)
+            if owner.poll() is not None:
+                (folder / "gone").touch()  # one whose owner was killed before it could listen waits for it
+                client.wait(strace.OVER)
             assert owner.stdin is not None
             owner.stdin.close()
             owner.wait(strace.OVER)
@@ -66,28 +74,12 @@ def _live(mode: str, folder: Path, *options: str) -> Ended:
                 process.kill()
                 process.wait()
     ended = Ended(owner.returncode, said.read_text(errors="replace")[-3_000:])
-    fair = (0, GONE, -9) if ended.killed else (0,)
+    fair = (0, GONE) if ended.killed else (0,)
     assert client.returncode in fair, f"whoever asked ended with {client.returncode}:\n{ended.output}"
     return ended
 
 
-def _outlast(owner: subprocess.Popen[bytes], client: subprocess.Popen[bytes]) -> None:
-    """One whose owner was killed before it could listen would wait for it."""
-    while True:
-        try:
-            client.wait(0.2)
-            return
-        except subprocess.TimeoutExpired:
-            if owner.poll() is None:
-                continue
-        try:
-            client.wait(2.0)
-        except subprocess.TimeoutExpired:
-            client.kill()
-
-
 def recover(folder: Path) -> Verdict:
-    (folder / "http.sock").unlink(missing_ok=True)  # else whoever asks would meet that of the last life
     owner = _live("reopen", folder)
     if owner.code != 0:
         return Verdict(lost=(f"it could not be opened again (exit {owner.code}):\n{owner.output}",))

@@ -11,10 +11,11 @@ import shutil
 import signal
 import struct
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.waiting import pause, until
 
 from . import strace
 from .judge import Tally, Verdict
@@ -77,11 +78,7 @@ def _make(folder: Path) -> None:
 @contextmanager
 def mounted(folder: Path) -> Iterator[None]:
     disk = folder / "disk"
-    end = time.monotonic() + 10
-    while not _mount(folder / "image", disk):
-        if time.monotonic() > end:
-            raise OSError("the disk that was cut off is still mounted somewhere")
-        time.sleep(0.05)
+    until(lambda: _mount(folder / "image", disk), "the disk that was cut off is mounted nowhere else")
     try:
         yield
     finally:
@@ -102,12 +99,12 @@ def _mount(image: Path, disk: Path) -> bool:
 
 
 def _unmount(disk: Path) -> None:
-    end = time.monotonic() + 10
-    while subprocess.run(["umount", str(disk)], capture_output=True).returncode:
-        if time.monotonic() > end:
-            _run("umount", "-l", str(disk))
-            raise OSError("somebody still uses the disk")
-        time.sleep(0.05)
+    umount = ["umount", str(disk)]
+    try:
+        until(lambda: not subprocess.run(umount, capture_output=True).returncode, "nobody uses the disk")
+    except AssertionError:
+        _run("umount", "-l", str(disk))
+        raise
 
 
 def _run(*command: str) -> None:
@@ -131,7 +128,7 @@ def _live_and_lose_power(folder: Path, seed: int, seconds: float) -> None:
         )
     try:
         _until_busy(folder, victim)
-        time.sleep(seconds)  # the moment of the cut is what is random here
+        pause(seconds, "the moment of the cut is what is random here")
         assert victim.poll() is None, (folder / "said").read_text()[-2_000:]
         _freeze(victim.pid)
         _cut(folder)
@@ -148,9 +145,8 @@ def _freeze(pid: int) -> None:
     read that answer, so nobody may read it here.
     """
     os.kill(pid, signal.SIGSTOP)
-    end = time.monotonic() + 10
-    while any(_state(thread) not in "TD" for thread in Path(f"/proc/{pid}/task").iterdir()):
-        assert time.monotonic() < end, "it cannot be frozen"
+    threads = Path(f"/proc/{pid}/task")
+    until(lambda: all(_state(thread) in "TD" for thread in threads.iterdir()), "all its threads are frozen")
 
 
 def _state(thread: Path) -> str:
@@ -164,8 +160,9 @@ def _state(thread: Path) -> str:
 def _until_busy(folder: Path, victim: subprocess.Popen[bytes]) -> None:
     ledger = folder / "ledger.jsonl"
     before = ledger.stat().st_size if ledger.exists() else 0
-    end = time.monotonic() + 20
-    while not ledger.exists() or ledger.stat().st_size < before + 2_000:
+
+    def is_busy() -> bool:
         assert victim.poll() is None, (folder / "said").read_text()[-2_000:]
-        assert time.monotonic() < end, "it does not begin"
-        time.sleep(0.01)
+        return ledger.exists() and ledger.stat().st_size >= before + 2_000
+
+    until(is_busy, "it is busy")

@@ -27,6 +27,6 @@ __attribute__((constructor)) static void daemonise(void) {
   int length = snprintf(said, sizeof said, "%d\n", (int)getpid());
   if (write(file, said, (size_t)length) != length) _exit(1);
   close(file);
-  sleep(20);
+  sleep(300);
   _exit(0);
 }

@@ -10,6 +10,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from tests.waiting import LIMIT
+
 SOURCE = Path(__file__).with_name("preload.c")
 
 
@@ -28,7 +30,7 @@ def library() -> Path | None:
     if not built.exists():
         fresh = built.with_suffix(f".{os.getpid()}")
         command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(fresh), str(SOURCE)]
-        if subprocess.run(command, capture_output=True, timeout=60).returncode != 0:
+        if subprocess.run(command, capture_output=True, timeout=LIMIT).returncode != 0:
             return None
         fresh.replace(built)
     return built

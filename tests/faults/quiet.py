@@ -14,10 +14,11 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from tests.waiting import pause, until
 
 from meantime.daemon.home import Home
 from meantime.surfaces.daemon_client.daemon_client import Daemon
@@ -32,9 +33,6 @@ from .trial import new_folder, side_by_side, trial
 
 IDS = re.compile(r'<task-notification id=\\"([^"\\]+)\\"')
 TASKS = 8
-ROUNDS = 40  # hooks after a restart, until all is told
-QUIET = 3.0  # seconds that a quiet file is waited for; the owner may be gone
-SILENT = 8  # of those without a word, after which nobody is told any more
 SYSCALLS = ("unlink", "openat", "mkdir", "pwrite64", "fdatasync", "write")
 GUARD = line([sys.executable, "-m", "meantime"], "post-tool", "claude-code")
 
@@ -81,11 +79,15 @@ def story(folder: Path, seed: int, *options: str, plant: str = "") -> Ended:
     """Tasks end at any moment, and hooks run at any moment, until all is told or the owner is gone."""
     rng = random.Random(seed)
     with owned(folder, *options, plant=plant) as owner:
-        starting = threading.Thread(target=_start_all, args=(folder, rng.random()))
+
+        def gone() -> bool:
+            return owner.poll() is not None
+
+        starting = threading.Thread(target=_start_all, args=(folder, rng.random(), gone))
         starting.start()
-        while starting.is_alive() and owner.poll() is None:
+        while starting.is_alive() and not gone():
             hook(folder)
-            time.sleep(rng.random() * 0.01)
+            pause(rng.random() * 0.01, "a host does something else")
         starting.join()
         with suppress(CliError):  # it was killed
             if not _tell_all(folder):
@@ -101,9 +103,7 @@ def owned(folder: Path, *options: str, plant: str = "") -> Iterator[subprocess.P
     with (folder / "owner.log").open("ab") as log:
         owner = subprocess.Popen(words, cwd=strace.ROOT, stdin=subprocess.PIPE, stdout=log, stderr=log)
     try:
-        until = time.monotonic() + strace.OVER
-        while not (folder / "http.sock").exists() and owner.poll() is None and time.monotonic() < until:
-            time.sleep(0.01)
+        until(lambda: (folder / "http.sock").exists() or owner.poll() is not None, "the owner listens")
         yield owner
         assert owner.stdin is not None
         owner.stdin.close()
@@ -113,15 +113,16 @@ def owned(folder: Path, *options: str, plant: str = "") -> Iterator[subprocess.P
         owner.wait()
 
 
-def _start_all(folder: Path, seed: float) -> None:
+def _start_all(folder: Path, seed: float, gone: Callable[[], bool]) -> None:
     rng = random.Random(seed)
     asking = _daemon(folder)
     facts = os.open(folder / "ledger.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         for number in range(TASKS):
             id = f"q-{number}"
-            if rng.random() < 0.7:
-                _until_quiet(folder, rng.random() * 0.02)
+            if rng.random() < 0.7:  # an ending that comes when the file was just made, or is not there yet
+                until(lambda: _is_quiet(folder) or gone(), "there is a quiet file")
+                pause(rng.random() * 0.02, "the file is there for a moment")
             _say(facts, "attempt", id)
             with suppress(CliError):
                 work = {"tool": "noted", "arguments": {"id": f"{id}.1"}}
@@ -131,12 +132,8 @@ def _start_all(folder: Path, seed: float) -> None:
         os.close(facts)
 
 
-def _until_quiet(folder: Path, then: float) -> None:
-    """An ending that comes when the file was just made, or is not there yet."""
-    until = time.monotonic() + QUIET
-    while not (folder / "quiet" / THREAD).exists() and time.monotonic() < until:
-        time.sleep(0.001)
-    time.sleep(then)
+def _is_quiet(folder: Path) -> bool:
+    return (folder / "quiet" / THREAD).exists()
 
 
 def _say(facts: int, what: str, id: str) -> None:
@@ -159,17 +156,17 @@ def hook(folder: Path) -> bool:
 
 
 def _tell_all(folder: Path) -> bool:
-    """Hooks until all is told; False when there is more, and they say nothing."""
-    asking, silent = _daemon(folder), 0
-    for _ in range(ROUNDS):
-        silent = 0 if hook(folder) else silent + 1
+    """Hooks until all is told; False when there is more, and the file keeps them from saying so."""
+    asking = _daemon(folder)
+
+    def told() -> str:
+        hook(folder)
         counted = asking.get(f"/v1/threads/{THREAD}")
-        if not counted["unread"] and not counted["leased"] and not counted["active"]:
-            return True
-        if silent > SILENT:
-            return False
-        time.sleep(0.05)
-    return False
+        if counted["unread"] and _is_quiet(folder):
+            return "not all"
+        return "" if counted["unread"] or counted["leased"] or counted["active"] else "all"
+
+    return until(told, "all is told") == "all"
 
 
 def recover(folder: Path, plant: str = "") -> Verdict:

@@ -7,6 +7,7 @@ import itertools
 from typing import Any
 
 from msgspec.structs import replace
+from tests.waiting import pause_async
 
 
 def occurrence_counted_twice() -> None:
@@ -64,14 +65,14 @@ def _apart(*, notice_first: bool) -> None:
             cursor = self._writer.submit(whole, self._changes, replace(change, notices=()), body)
             if not notice_first:
                 found = await cursor
-                await asyncio.sleep(0.03)
+                await pause_async(0.03, "a kill may come here")
                 await self._writer.submit(tell, self._changes, change)
                 return found
             return await cursor
 
         async def first() -> Any:
             await self._writer.submit(tell, self._changes, change)
-            await asyncio.sleep(0.03)
+            await pause_async(0.03, "a kill may come here")
             return await self._writer.submit(whole, self._changes, replace(change, notices=()), body)
 
         return asyncio.ensure_future(first() if notice_first else apart())

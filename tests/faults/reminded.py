@@ -18,15 +18,16 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.waiting import pause_async, until_async
+
 from meantime import Meantime, Refused, Settings
 
-from . import remind_plants
+from . import remind_plants, works
 
 FACTS = "facts"
 LEDGER = "ledger.db"
 PLANT = "MEANTIME_FAULT_PLANT"
 STORY = 12  # reminders of a story
-OVER = 50.0  # seconds after which a victim that hangs ends itself
 
 
 def ledger(folder: Path) -> Path:
@@ -78,11 +79,11 @@ class Life:
 
     async def finish(self) -> None:
         """Until all have come and were told."""
-        while await self._thread.schedules(limit=1) or await self.take():
-            await self.take()
-            await asyncio.sleep(0.01)
-        while await self.take():
-            pass
+
+        async def is_out() -> bool:
+            return not await self._thread.schedules(limit=1) and not await self.take()
+
+        await until_async(is_out, "all have come and were told")
 
     async def told(self) -> list[str]:
         return [f"{entry.notice} {entry.message.text}" for entry in await self._thread.transcript.entries()]
@@ -97,10 +98,14 @@ async def play(mode: str, folder: Path, rng: random.Random) -> None:
             (folder / "told").write_text("".join(f"{line}\n" for line in await life.told()))
             return
         listening = asyncio.create_task(life.listen())
+        await life.remind()
+        if mode == "load":  # the moment is of the seed; what it meets is not
+            seconds = 0.2 + rng.random() * 0.7
+            threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
         for _ in range(STORY if mode == "story" else 1_000_000):
             await life.remind()
             if rng.random() < 0.3:
-                await asyncio.sleep(rng.random() * 0.02)
+                await pause_async(rng.random() * 0.02, "a paced load")
         await life.finish()
         listening.cancel()
 
@@ -111,16 +116,8 @@ def main(argv: Sequence[str]) -> None:
         getattr(remind_plants, plant)()
     rng = random.Random(int(seed))
     print("begin", flush=True)
-    if mode == "load":  # the moment is of the seed; what it meets is not
-        over = 0.3 + rng.random() * 0.7
-        threading.Timer(over, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
-    threading.Thread(target=_watchdog, daemon=True).start()
+    works.watch()
     asyncio.run(play(mode, Path(folder), rng))
-
-
-def _watchdog() -> None:
-    time.sleep(OVER)
-    os._exit(9)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from .judge import Tally, Verdict
 from .strace import ROOT, Point
 from .trial import new_folder, sample, side_by_side, trial
 
-PATIENCE = 60.0  # seconds for one life
 PROGRAM = "reminded"
 FAR = "+2000d"  # after every jump: whatever has a time is due by then
 
@@ -66,7 +65,9 @@ def _live(mode: str, folder: Path, seed: int, at: str, plant: str = "") -> subpr
     if at != "+0":
         environ |= {"LD_PRELOAD": jumps.library(), "FAKETIME": at, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
     command = strace.command(mode, folder, seed, PROGRAM)
-    return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, timeout=PATIENCE, check=False)
+    return subprocess.run(
+        command, cwd=ROOT, env=environ, capture_output=True, timeout=strace.OVER, check=False
+    )
 
 
 def judge(folder: Path, at: str) -> Verdict:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import LIMIT
+
 import meantime
 
 from . import strace
@@ -35,7 +37,9 @@ def version() -> str:
 def _git(*words: str) -> str:
     """Its answer, or nothing: this may be no clone, or one without a main branch."""
     try:
-        asked = subprocess.run(["git", *words], cwd=strace.ROOT, capture_output=True, text=True, timeout=20)
+        asked = subprocess.run(
+            ["git", *words], cwd=strace.ROOT, capture_output=True, text=True, timeout=LIMIT
+        )
     except FileNotFoundError:
         return ""
     return asked.stdout.strip() if asked.returncode == 0 else ""

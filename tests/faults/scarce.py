@@ -10,15 +10,15 @@ import resource
 import signal
 from pathlib import Path
 
+from tests.waiting import LIMIT
+
 from meantime import Call, Meantime, MeantimeError, Refused, Shell
 
 from .adoption import clear
 from .filling import THREAD, Starving
 from .judge import Fact, Tally, Verdict, judge
-from .served import PATIENCE, Daemon
+from .served import Daemon
 from .trial import trial
-
-SOON = 20.0  # seconds: nothing hangs
 
 
 def run(seed: int, rounds: int, reproduce: str) -> Tally:
@@ -30,7 +30,9 @@ def run(seed: int, rounds: int, reproduce: str) -> Tally:
         daemon = Daemon(folder)
         try:
             daemon.up()
-            judged = asyncio.run(asyncio.wait_for(_starve(daemon, random.Random(seed), rounds), 4 * PATIENCE))
+            judged = asyncio.run(
+                asyncio.wait_for(_starve(daemon, random.Random(seed), rounds), (rounds + 2) * LIMIT)
+            )
         finally:
             daemon.end(signal.SIGKILL)
         return rounds
@@ -64,7 +66,7 @@ class Scarce(Starving):
         try:
             for line in knocking:
                 line.request("GET", "/v1/health")
-            async with asyncio.timeout(SOON):
+            async with asyncio.timeout(LIMIT):
                 for _ in range(4):
                     await self._ask_for_a_command()
                     await self._ask_for_a_function()

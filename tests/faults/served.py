@@ -7,11 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from tests.waiting import LIMIT, until
 
 from meantime import Meantime
 from meantime.kernel.notices import notice_id  # an older version has it there, too
@@ -19,8 +19,8 @@ from meantime.kernel.notices import notice_id  # an older version has it there, 
 from . import strace
 from .judge import Fact, Told, Verdict, judge, read_facts
 
-PATIENCE = 30.0  # seconds: the machine may be busy
 PLANT = "MEANTIME_FAULT_PLANT"
+LEASE, GRACE = 20.0, 60.0  # seconds; a busy machine does not stop a process for as long as both
 CONFIG = """
 tools = ["tests.faults.link_plants"]
 [http]
@@ -39,19 +39,10 @@ grace = {grace}
 """
 
 
-def until(true: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
-    end = time.monotonic() + patience
-    while not (found := true()):
-        if time.monotonic() > end:
-            raise AssertionError(f"not within {patience:g} s: {what}")
-        time.sleep(0.01)
-    return found
-
-
 class Daemon:
     def __init__(
-        self, folder: Path, *, lease: float = 20.0, grace: float = 20.0, plant: str = "", home: str = "home",
-        config: str = CONFIG,
+        self, folder: Path, *, lease: float = LEASE, grace: float = GRACE, plant: str = "",
+        home: str = "home", config: str = CONFIG,
     ) -> None:  # fmt: skip
         from meantime.daemon.home import Home  # here: an older version's clients load this file, too
 
@@ -60,7 +51,6 @@ class Daemon:
         self.home.config.write_text(config.format(lease=lease, grace=grace))
         self.plant = plant
         self.more: dict[str, str] = {}  # in its environment, and that of its clients
-        self.patience = PATIENCE
         self._process: subprocess.Popen[bytes] | None = None
         self._log = folder / "foreground.log"
 
@@ -88,13 +78,13 @@ class Daemon:
             assert self._process.poll() is None, f"the daemon ended by itself:\n{self.said()}"
             return answers(self.home)
 
-        until(ready, "the daemon answers", self.patience)
+        until(ready, "the daemon answers", self.said)
 
     def end(self, number: signal.Signals) -> None:
         """SIGKILL, or SIGTERM for a good end."""
         if self._process is not None:
             self._process.send_signal(number)
-            self._process.wait(self.patience)
+            self._process.wait(LIMIT)
             self._process = None
 
     @property
@@ -129,8 +119,8 @@ class Crowd:
     def life(self, name: str) -> int:
         return self._lives[name]
 
-    def join(self, name: str, seed: int, *, patience: float = PATIENCE) -> None:
-        """Returns when it is connected."""
+    def join(self, name: str, seed: int, *, patience: float = LIMIT) -> None:
+        """Returns when it is connected. `patience`: seconds in which, at the end, everything must be told."""
         life = self._lives[name] = len(list(self.folder.glob("client.*.log")))
         log = self.folder / f"client.{name}.{life}.log"
         self._spoke.append(log)
@@ -144,7 +134,7 @@ class Crowd:
         def begun() -> bool:
             return b"begin" in log.read_bytes() or self._gone(name)
 
-        until(begun, f"{name} is connected", self._daemon.patience)
+        until(begun, f"{name} is connected", self.said)
 
     def _gone(self, name: str) -> bool:
         assert self.living[name].poll() is None, f"a client ended by itself:\n{self.said()}"
@@ -172,7 +162,7 @@ class Crowd:
                 for fact in fresh
             )
 
-        until(works, f"client {name} works on")
+        until(works, f"client {name} works on", self.said)
 
     def come_out(self) -> list[str]:
         """Everybody stops asking, lets everything go, and goes when all is told."""
@@ -180,7 +170,7 @@ class Crowd:
         problems: list[str] = []
         for name, client in self.living.items():
             try:
-                code = client.wait(2 * self._daemon.patience)
+                code = client.wait(2 * LIMIT)
             except subprocess.TimeoutExpired:
                 client.kill()
                 client.wait()

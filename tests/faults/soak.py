@@ -24,13 +24,14 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
+from tests.waiting import pause
+
 from . import flatness
 from .judge import Verdict
 from .reports import add_soak
 from .served import Crowd, Daemon
 from .soak_judge import judged_round, lines_of
 from .soak_report import Report
-from .soaking import PATIENCE
 
 CONFIG = """
 tools = ["tests.faults.link_plants", "tests.faults.soak_daemon"]
@@ -100,7 +101,6 @@ class Soak:
         self.report = Report(self.folder / "report.json", seed, sizes.whole)
         self.rng = random.Random(f"{self.report.seed}.{self.report.parts}")
         self.daemon = Daemon(self.folder, config=CONFIG, plant=plant)
-        self.daemon.patience = PATIENCE
         self.crowd: Crowd | None = None
         self._born = 0.0
         self._saved = 0.0
@@ -150,10 +150,10 @@ class Soak:
         """The highest rate, of the same mixed work: accepted and told, or answered at once."""
         folder = self._open("measuring")
         crowd = self._gather(folder, "m", rate=0.0)
-        time.sleep(self.sizes.measuring / 4)  # until everybody is at it
+        pause(self.sizes.measuring / 4, "everybody gets to work")
         count = Count(folder)
         before, began = count.settled(), time.monotonic()
-        time.sleep(self.sizes.measuring)
+        pause(self.sizes.measuring, "the rate is measured")
         maximum = (count.settled() - before) / (time.monotonic() - began)
         assert maximum > 0, "nothing was told"
         found = self._judge(folder, crowd, "measuring")
@@ -165,24 +165,24 @@ class Soak:
         folder = self._open(str(number))
         self.crowd = crowd = self._gather(folder, str(number), rate=self.report.maximum * SHARE / CLIENTS)
         storm = number % STORM == 0
-        began, played = time.monotonic(), self.report.played
-        length = min(self.sizes.round - self.report.into, self.sizes.whole - played)
-        client_at = self._next(self.sizes.client_kill)
-        daemon_at = began if storm else float("inf")  # at once, so that the shortest round has one
-        sample_at, count = began, Count(folder)
-        into = self.report.into
-        while (now := time.monotonic()) < began + length:
+        played, into, count = self.report.played, self.report.into, Count(folder)
+        length = min(self.sizes.round - into, self.sizes.whole - played)
+        now, clock = 0.0, time.monotonic()  # seconds of this round, without those in which nobody looked
+        sample_at, client_at = 0.0, self._next(self.sizes.client_kill)
+        daemon_at = 0.0 if storm else float("inf")  # at once, so that the shortest round has one
+        while now < length:
             assert self.daemon.is_up, f"the daemon ended by itself:\n{self.daemon.said()}"
             if now >= sample_at:
                 sample_at = now + self.sizes.every
-                self._sample(count, played + now - began, into + now - began)
+                self._sample(count, played + now, into + now)
             if now >= daemon_at:
                 self._kill_the_daemon()
-                daemon_at = self._next(self.sizes.daemon_kill)
+                daemon_at = now + self._next(self.sizes.daemon_kill)
             if now >= client_at:
                 self._kill_a_client(crowd)
-                client_at = self._next(self.sizes.client_kill)
-            time.sleep(0.05)
+                client_at = now + self._next(self.sizes.client_kill)
+            pause(max(0.0, min(sample_at, daemon_at, client_at, length) - now), "a paced round")
+            now, clock = now + min(time.monotonic() - clock, self.sizes.every), time.monotonic()
         found = self._judge(folder, crowd, str(number))
         self.report.played = played + length
         self.report.rounds, self.report.into = number + 1, 0.0
@@ -196,7 +196,7 @@ class Soak:
             shutil.rmtree(folder)
 
     def _next(self, about: float) -> float:
-        return time.monotonic() + self.rng.uniform(0.5, 1.5) * about
+        return self.rng.uniform(0.5, 1.5) * about
 
     def _open(self, name: str) -> Path:
         """A round that was under way when the last part was stopped goes on, with other clients."""
@@ -213,7 +213,7 @@ class Soak:
         crowd = Crowd(self.daemon, folder=folder, program="soaking", more=(str(rate),))
         self.crowd = crowd
         for number in range(CLIENTS):
-            crowd.join(f"{name}x{number}", self.rng.randrange(1 << 30), patience=PATIENCE)
+            crowd.join(f"{name}x{number}", self.rng.randrange(1 << 30))
         self._remember()
         return crowd
 
@@ -234,14 +234,14 @@ class Soak:
         self.report.broken.add(f"{name}-{crowd.life(name)}")
         crowd.kill(name)
         self.report.kills["client"] += 1
-        crowd.join(name, self.rng.randrange(1 << 30), patience=PATIENCE)
+        crowd.join(name, self.rng.randrange(1 << 30))
         self._remember()
 
     def _kill_the_daemon(self) -> None:
         self.report.stormy = True
         self.daemon.end(signal.SIGKILL)
         self.report.kills["daemon"] += 1
-        time.sleep(self.rng.uniform(0.0, 0.5))
+        pause(self.rng.uniform(0.0, 0.5), "the moment of a restart is what is random here")
         self._up()
 
     def _remember(self) -> None:

@@ -6,12 +6,13 @@ import fcntl
 import json
 import os
 import signal
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from tests.waiting import until
 
 from meantime.system.process import Process, process
 
@@ -84,12 +85,10 @@ class Report:
     def end_leftovers(self) -> None:
         for fields in json.loads(self._pids.read_text()) if self._pids.exists() else ():
             left = Process(*fields)
-            end = time.monotonic() + 30
-            while left.is_alive:
-                assert time.monotonic() < end, f"{left.pid}, of the last part, cannot be killed"
-                with suppress(OSError):
+            with suppress(OSError):
+                if left.is_alive:
                     os.kill(left.pid, signal.SIGKILL)
-                time.sleep(0.02)
+            until(lambda left=left: not left.is_alive, f"{left.pid}, of the last part, has ended")
 
     # -- what is found
 

@@ -16,8 +16,11 @@ import os
 import shlex
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from tests.waiting import LIMIT, pause_async
 
 from meantime import Agent, Call, Disconnected, NotFound, Notice, Shell
 from meantime.integrations.loops.loop_conversation import Conversation as Talk
@@ -28,7 +31,6 @@ from .served import Line
 
 AGENT, COMMANDS = "agent", ("shell", "nap")
 KINDS = ["quick"] * 4 + ["gated"] * 3 + ["sync"] * 2 + ["call"] * 2 + ["shell", "nap", AGENT]
-PATIENCE = 180.0  # seconds for anything: other programs may take most of the machine, for an hour
 PARALLEL = 4  # starts at once in one conversation, where there is no rate
 PENDING = 32  # starts under way in one conversation, where there is one
 
@@ -39,7 +41,7 @@ async def echo(talk: Talk) -> str:
     record = os.open(Path(folder) / "ledger.jsonl", os.O_WRONLY | os.O_APPEND)
     os.write(record, json.dumps(["ran", thread, id, ""]).encode() + b"\n")
     os.close(record)
-    await asyncio.sleep(0.05)
+    await pause_async(0.05, "an agent thinks")
     return "done"
 
 
@@ -59,13 +61,14 @@ class KnownConversation(Conversation):
 
 
 class Soaking(Linked):
-    reconnects = PATIENCE
+    reconnects = 2 * LIMIT  # other programs may take most of the machine, for an hour
 
     def __init__(self, *given: Any, rate: float) -> None:
         super().__init__(*given)
         self.file = KnownConversation(self.folder / f"b{self.name}.jsonl")
         self.rate = rate
         self.parent = os.getppid()
+        self.kinds = self._kinds()
 
     @property
     def finishing(self) -> bool:
@@ -84,13 +87,18 @@ class Soaking(Linked):
                     raise
                 works.say("unanswered", "", self.born)
 
+    def _kinds(self) -> Iterator[str]:
+        """In a random order, in which even a short load has all of them."""
+        while True:
+            yield from self.rng.sample(KINDS, len(KINDS))
+
     async def _start_on(self, thread: str) -> None:
         await (self._pace(thread) if self.rate else self._flood(thread))
 
     async def _flood(self, thread: str) -> None:
         async def on() -> None:
             while not self.finishing:
-                await self._one(thread, self.rng.choice(KINDS))
+                await self._one(thread, next(self.kinds))
 
         await asyncio.gather(*(on() for _ in range(PARALLEL)))
 
@@ -101,11 +109,11 @@ class Soaking(Linked):
         moment = time.monotonic()
         while not self.finishing:
             moment += self.rng.expovariate(rate)
-            await asyncio.sleep(min(max(0.0, moment - time.monotonic()), 1.0))
+            await pause_async(min(max(0.0, moment - time.monotonic()), 1.0), "a paced load")
             if moment > time.monotonic() or len(under_way) >= PENDING:
                 moment = max(moment, time.monotonic())
                 continue
-            one = asyncio.create_task(self._one(thread, self.rng.choice(KINDS)))
+            one = asyncio.create_task(self._one(thread, next(self.kinds)))
             under_way.add(one)
             one.add_done_callback(under_way.discard)
         await asyncio.gather(*under_way)
@@ -122,14 +130,14 @@ class Soaking(Linked):
         await self.thread(thread).start(self._work(thread, id, how), id=task)
         works.say("accepted", thread, id)
         if how == "gated":
-            await asyncio.sleep(self.rng.random() * 0.3)
+            await pause_async(self.rng.random() * 0.3, "work takes a moment")
             works.GATES.pop(id).set()
             if self.rng.random() < 0.3:
                 await self._see_end(thread, task, id)
 
     async def _see_end(self, thread: str, task: str, id: str) -> None:
         with contextlib.suppress(NotFound):  # it was told and forgotten before we asked
-            (ended,) = await self.thread(thread).wait(task, timeout=30)
+            (ended,) = await self.thread(thread).wait(task, timeout=LIMIT)
             if ended.ended:
                 works.say("ended", thread, id, ended.status)
 

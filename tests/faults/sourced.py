@@ -15,21 +15,22 @@ import asyncio
 import importlib
 import os
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from meantime import Call, Handle, Meantime, NoticeRate, Refused, Schedule, Settings, Thread, Watch
+from tests.waiting import LIMIT, pause_async, until_async
+
+from meantime import Call, Handle, NoticeRate, Refused, Schedule, Settings, Thread, Watch
 from meantime.kernel.notice_sources import parse_notice_id
 
 from . import works
+from .watched import opened
 
 LEDGER, LINES, TOLD = "ledger.db", "lines", "told"
 PLANT = "MEANTIME_FAULT_PLANT"
 ROUNDS = 4
 SOON, FAR = 0.05, 2.0  # seconds
-OVER = 50.0  # seconds after which a victim that hangs ends itself
 # Every second event has to wait for its notice, and is told together with the next one.
 SETTINGS = Settings(notices=NoticeRate(seconds=0.03, per_minute=1_000_000), reconcile_every=0.2)
 
@@ -63,7 +64,7 @@ class Story:
         self._lines = os.open(folder / LINES, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
     async def play(self) -> None:
-        teller = await self._start("teller", Call(asyncio.sleep, OVER))
+        teller = await self._start("teller", Call(asyncio.Event().wait))
         watch = Watch(file=self._folder / LINES, match="^ERROR", until="^END")
         await self._start("watch", watch)
         for round_ in range(ROUNDS):
@@ -79,11 +80,11 @@ class Story:
             await self._cancel_start(gone)
             if round_ == 1:
                 await self._cancel_reminder(late)
-            await asyncio.sleep(SOON)
+            await pause_async(SOON, "reminders and starts come")
         await self._ended(*(f"d{round_}" for round_ in range(ROUNDS)))
 
     async def _ended(self, *ids: str) -> None:
-        async with asyncio.timeout(OVER):
+        async with asyncio.timeout(LIMIT):
             await self._thread.wait(*ids)
 
     async def _start(self, id: str, work: Call | Watch, delay: float | None = None) -> Handle:
@@ -125,13 +126,13 @@ async def recover(thread: Thread, folder: Path) -> None:
     with (folder / LINES).open("a") as lines:
         lines.write("END\n")
     known = [task.id for task in await thread.list(history=True)]
-    async with asyncio.timeout(OVER):
+    async with asyncio.timeout(LIMIT):
         await thread.wait(*known)
-        while await thread.schedules(limit=1) or await take(thread):
-            await take(thread)
-            await asyncio.sleep(0.01)
-        while await take(thread):
-            pass
+
+    async def is_out() -> bool:
+        return not await thread.schedules(limit=1) and not await take(thread)
+
+    await until_async(is_out, "all has come and was told")
     told: list[str] = []
     for entry in await thread.transcript.entries():
         ref = parse_notice_id(entry.notice or "")
@@ -141,7 +142,7 @@ async def recover(thread: Thread, folder: Path) -> None:
 
 
 async def live(mode: str, folder: Path) -> None:
-    async with Meantime.open(folder / LEDGER, settings=SETTINGS) as mt:
+    async with opened(folder / LEDGER, SETTINGS) as mt:
         thread = mt.thread("a")
         if mode == "recover":
             await recover(thread, folder)
@@ -158,10 +159,9 @@ def main(argv: Sequence[str]) -> None:
         getattr(importlib.import_module(f"tests.faults.{module}"), name)()
     works.SYNCED = False  # only processes die here
     works.open_ledger(Path(folder))
-    threading.Timer(OVER, lambda: os._exit(9)).start()
+    works.watch()
     print("begin", flush=True)
     asyncio.run(live(mode, Path(folder)))
-    os._exit(0)  # the timer need not be waited for
 
 
 if __name__ == "__main__":

@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.waiting import LIMIT
+
 ROOT = Path(__file__).parents[2]
 SYSCALLS = (
     "write", "pwrite64", "fdatasync", "fsync", "openat", "ftruncate", "unlink", "fallocate", "close",
     "flock", "pread64",
 )  # fmt: skip
-OVER = 60.0  # seconds: the victim's own watchdog is shorter
+OVER = 4 * LIMIT  # the victim's own watchdog is shorter
 _CALL = re.compile(r"^(\d+) +(\w+)\((.*)$")
 
 

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
-from jobs import eventually
 from meantime import Call, Meantime
 from meantime.stores.sqlite import connection, ledger_lock, store, wal_index, wal_mark, wal_overlay, writer
 from meantime.stores.sqlite.disk_reserve import Reserve
@@ -49,7 +49,7 @@ def reader_of(path: Path) -> sqlite3.Connection:
 def elsewhere(code: str, *words: object) -> str:
     """In another program: a file that is closed here loses the locks that SQLite has on it."""
     line = [sys.executable, "-c", code, *map(str, words)]
-    return subprocess.run(line, check=True, capture_output=True, text=True, timeout=30).stdout
+    return subprocess.run(line, check=True, capture_output=True, text=True, timeout=LIMIT).stdout
 
 
 EMPTY_WAL = """
@@ -77,7 +77,7 @@ async def test_what_a_failed_sync_dropped_of_a_checkpoint_is_written_again(
             used, waiting = writer_of(mt)._mark.used_bytes() or (0, 0)
             return 0 < waiting < used
 
-        await eventually(is_partly_in_the_database)
+        await until_async(is_partly_in_the_database, "a part of the WAL is in the database")
         monkeypatch.setattr(writer, "WAL_IDLE", 1 << 30)
         reader.close()
         elsewhere(PUT_BACK, path, before)  # as a kernel that drops pages it could not write

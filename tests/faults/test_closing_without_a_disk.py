@@ -9,15 +9,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Call, Meantime, Settings
 
 from . import power
 from .trial import new_folder
 
-# A run that is stopped has a minute to end, and a close waits for two of them: the limit of the test is less.
-SETTINGS = Settings(stop_grace=30, stop_deadline=60)
-LIMIT = 30
+pytestmark = pytest.mark.faults
+
+# A close waits for the ends of its runs for longer than the limit of the test.
+SETTINGS = Settings(stop_grace=LIMIT, stop_deadline=2 * LIMIT)
 
 
 def read_only(folder: Path) -> None:

@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until_async
 
 from meantime import Meantime, ProcessLimits, Refused, Settings, Shell, Thread
 
 from .adoption import clear
-from .hostile import until
 from .trees import lives
 
-SETTINGS = Settings(stop_grace=0.3, stop_deadline=8.0)
+pytestmark = pytest.mark.faults
+
+SETTINGS = Settings(stop_grace=0.3, stop_deadline=LIMIT)
 LINES = 60_000  # of 8 bytes: more than the small disk has
 
 
@@ -53,12 +55,12 @@ def play(folder: Path, story: Callable[[Thread], Coroutine[Any, Any, None]]) -> 
         async with Meantime.open(folder / "ledger.db", settings=SETTINGS) as meantime:
             await story(meantime.thread("t"))
 
-    asyncio.run(asyncio.wait_for(on_a_ledger(), 40))
+    asyncio.run(asyncio.wait_for(on_a_ledger(), 3 * LIMIT))
 
 
 async def pid_of(folder: Path) -> int:
     file = folder / "pid"
-    await until(lambda: file.exists() and file.read_bytes().endswith(b"\n"), 10, "it did not begin")
+    await until_async(lambda: file.exists() and file.read_bytes().endswith(b"\n"), "it has begun")
     return int(file.read_text())
 
 
@@ -74,9 +76,9 @@ def test_a_removed_folder_hides_no_exit_code(folder: Path) -> None:
         await pid_of(folder)
         shutil.rmtree(folder / "ledger.db.commands")
         (folder / "gate").touch()
-        assert getattr((await handle.wait(timeout=10)).outcome, "exit_code", None) == 7
+        assert getattr((await handle.wait(timeout=LIMIT)).outcome, "exit_code", None) == 7
         after = await thread.start(Shell("echo next; exit 3"))
-        assert getattr((await after.wait(timeout=10)).outcome, "exit_code", None) == 3
+        assert getattr((await after.wait(timeout=LIMIT)).outcome, "exit_code", None) == 3
         assert (await after.log.read()).text == "next\n"
 
     play(folder, story)
@@ -90,7 +92,7 @@ def test_a_removed_folder_saves_nothing_from_a_cancel(folder: Path) -> None:
         pid = await pid_of(folder)
         shutil.rmtree(folder / "ledger.db.commands")
         await handle.cancel()
-        assert (await handle.wait(timeout=10)).status == "cancelled"
+        assert (await handle.wait(timeout=LIMIT)).status == "cancelled"
         assert not lives(pid)
 
     play(folder, story)
@@ -100,7 +102,7 @@ def test_output_that_finds_no_room_is_counted_as_lost(folder: Path, small: Path)
     async def story(thread: Thread) -> None:
         script = f"i=0; while [ $i -lt {LINES} ]; do echo $((1000000+i)); i=$((i+1)); done; exit 5"
         handle = await thread.start(Shell(script))
-        assert getattr((await handle.wait(timeout=30)).outcome, "exit_code", None) == 5
+        assert getattr((await handle.wait(timeout=LIMIT)).outcome, "exit_code", None) == 5
         offset = kept = lost = 0
         while not (chunk := await handle.log.read(offset)).ended or chunk.data or chunk.lost_bytes:
             assert chunk.next > offset, "the log does not go on"
@@ -118,12 +120,12 @@ def test_output_that_finds_no_room_is_counted_as_lost(folder: Path, small: Path)
 def test_a_command_that_fills_the_disk_is_told_and_the_next_is_refused(folder: Path, small: Path) -> None:
     async def story(thread: Thread) -> None:
         handle = await thread.start(Shell(f"cat /dev/zero >{small}/big; echo $?; exit 9"))
-        assert getattr((await handle.wait(timeout=10)).outcome, "exit_code", None) == 9
+        assert getattr((await handle.wait(timeout=LIMIT)).outcome, "exit_code", None) == 9
         with pytest.raises(Refused, match=os.strerror(errno.ENOSPC)):
             await thread.start(Shell("true"))
         (small / "big").unlink()
         after = await thread.start(Shell("echo again"))
-        assert (await after.wait(timeout=10)).outcome.result == "again\n"  # type: ignore[union-attr]
+        assert (await after.wait(timeout=LIMIT)).outcome.result == "again\n"  # type: ignore[union-attr]
 
     play(folder, story)
 
@@ -135,7 +137,7 @@ def test_a_read_only_folder_is_a_refusal(folder: Path, small: Path) -> None:
             await thread.start(Shell("true"))
         assert not _mount("-o", "remount,rw", small)
         after = await thread.start(Shell("echo again"))
-        assert (await after.wait(timeout=10)).outcome.result == "again\n"  # type: ignore[union-attr]
+        assert (await after.wait(timeout=LIMIT)).outcome.result == "again\n"  # type: ignore[union-attr]
 
     play(folder, story)
 
@@ -143,7 +145,7 @@ def test_a_read_only_folder_is_a_refusal(folder: Path, small: Path) -> None:
 def test_a_limit_of_its_files_stops_a_command_that_writes_without_end(folder: Path) -> None:
     async def story(thread: Thread) -> None:
         work = Shell(f"exec cat /dev/zero >{folder}/big", limits=ProcessLimits(file_size=1 << 20))
-        ended = await (await thread.start(work)).wait(timeout=10)
+        ended = await (await thread.start(work)).wait(timeout=LIMIT)
         assert ended.status == "failed"
         assert (folder / "big").stat().st_size == 1 << 20
 

@@ -3,12 +3,12 @@ what an alarm and its schedule know of each other."""
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.waiting import stays_async, until_async
 
 from meantime import LedgerDamaged, Meantime, Thread
 from meantime.app.ledger_audit import audit
@@ -22,6 +22,17 @@ from meantime.testing import FakeClock
 from runtimes import runtime_of
 
 pytestmark = pytest.mark.anyio
+
+
+async def until_unread(mt: Meantime, count: int, clock: FakeClock | None = None) -> None:
+    """With a clock, time goes on meanwhile."""
+
+    async def are_unread() -> bool:
+        if clock is not None:
+            await clock.advance(RETRY)
+        return runtime_of(mt).waking.unread("a") == count
+
+    await until_async(are_unread, f"{count} are unread", lambda: runtime_of(mt).waking.unread("a"))
 
 
 async def texts(thread: Thread) -> list[str]:
@@ -40,7 +51,7 @@ async def fill(ledger: Path) -> FakeClock:
             await thread.remind(text, delay=delay)
         for at in (1, 2):
             await clock.advance(1.0)
-            await clock.until(lambda: runtime_of(mt).waking.unread("a") == 1)
+            await until_unread(mt, 1)
             if at == 1:
                 assert await texts(thread) == ["told"]
     return clock
@@ -64,10 +75,10 @@ async def test_one_that_cannot_be_read_is_set_aside_and_named(tmp_path: Path, bo
     assert findings(ledger) == ["1 × a record that cannot be read"]
     async with Meantime.open(ledger, clock=clock) as mt:
         await clock.advance(300.0)
-        await clock.until(lambda: runtime_of(mt).waking.unread("a") == 2)
+        await until_unread(mt, 2)
         assert await texts(mt.thread("a")) == ["unread", "last"]
         assert (await mt.stats())["unreadable"] == 1
-        await clock.until(lambda: len(clock.due_in) == 1)  # the next round of upkeep: nothing is due for ever
+        await until_async(lambda: len(clock.due_in) == 1, "only upkeep is due: nothing is due for ever")
 
 
 async def test_one_that_is_set_aside_is_no_longer_pending(tmp_path: Path) -> None:
@@ -76,7 +87,7 @@ async def test_one_that_is_set_aside_is_no_longer_pending(tmp_path: Path) -> Non
     async with Meantime.open(ledger, clock=clock) as mt:
         change(ledger, "UPDATE schedules SET body = '{}' WHERE at = (SELECT max(at) - 100 FROM schedules)")
         await clock.advance(300.0)
-        await clock.until(lambda: runtime_of(mt).waking.unread("a") == 2)
+        await until_unread(mt, 2)
         assert runtime_of(mt).reminding.pending_of("a") == 0
         assert runtime_of(mt).reminding.pending == 0
 
@@ -94,6 +105,12 @@ def count_looks(mt: Meantime, monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return looks
 
 
+async def stays_still(looks: list[float]) -> None:
+    """While time stands still. Without a pause there would be hundreds of looks."""
+    before = len(looks)
+    await stays_async(lambda: len(looks) < before + 10, "nothing is looked for", 0.2)
+
+
 async def test_one_whose_version_contradicts_its_row_is_not_tried_without_a_pause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,12 +121,9 @@ async def test_one_whose_version_contradicts_its_row_is_not_tried_without_a_paus
         change(ledger, f"UPDATE schedules SET version = version + 1 WHERE at = {next_one}")
         looks = count_looks(mt, monkeypatch)
         await clock.advance(300.0)
-        for _ in range(10):
-            await asyncio.sleep(0.02)  # without a pause it would look hundreds of times
-            await clock.advance(RETRY)
-        await clock.until(lambda: runtime_of(mt).waking.unread("a") == 2)
+        await until_unread(mt, 2, clock)
         assert await texts(mt.thread("a")) == ["unread", "last"]
-        assert len(looks) <= 50
+        await stays_still(looks)
 
 
 async def test_a_delay_that_another_boot_moved_to_the_wall_clock_is_not_tried_without_a_pause(
@@ -126,12 +140,9 @@ async def test_a_delay_that_another_boot_moved_to_the_wall_clock_is_not_tried_wi
         looks = count_looks(mt, monkeypatch)
         clock.jump(1_000.0)  # due by the wall clock, and not by that of its boot
         await clock.advance(RETRY)
-        await asyncio.sleep(0.2)
-        assert 0 < len(looks) <= 10
-        for _ in range(30):
-            await asyncio.sleep(0.005)
-            await clock.advance(RETRY)
-        await clock.until(lambda: runtime_of(mt).waking.unread("a") == 1)
+        await until_async(lambda: looks, "it is looked for")
+        await stays_still(looks)
+        await until_unread(mt, 1, clock)
 
 
 async def test_columns_that_contradict_their_row_are_found(tmp_path: Path) -> None:

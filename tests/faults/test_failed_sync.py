@@ -59,7 +59,7 @@ def _written_anew(trace: Path) -> bool:
     return done is not None and frame is not None and done.end() < frame.start()
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 def test_a_disk_that_never_syncs_again_accepts_nothing(tmp_path: Path) -> None:
     said = run(tmp_path, f"inject=fdatasync:error=EIO:when={FAILING}+")
     first = [answer for answer, _, _ in said].index("refused")

@@ -1,4 +1,4 @@
-"""A few faults of every family, for every `make test`; `python -m tests.faults.run` makes all of them."""
+"""A few faults of every family, for every `make test-all`; `python -m tests.faults.run` makes all of them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,13 @@ import pytest
 from . import strace
 from .families import FAMILIES, SEED, Family
 
+pytestmark = pytest.mark.faults
+
 seed = int(os.environ.get(SEED) or random.randrange(1_000_000))
 again = f"{SEED}={seed} pytest tests/faults/test_families.py"
 
 
-PARTS = [
-    pytest.param(family, id=family.title.replace(" ", "_"), marks=[pytest.mark.slow] if family.slow else [])
-    for family in FAMILIES
-]
-
-
-@pytest.mark.parametrize("family", PARTS)
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.title.replace(" ", "_"))
 def test_a_part_of(family: Family) -> None:
     why_not = family.missing()
     if why_not:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import LIMIT, until
 
 from meantime import (
     Call,
@@ -74,8 +75,8 @@ def test_a_stopped_owner_still_owns(tmp_path: Path) -> None:
         strace.command("load", tmp_path), cwd=strace.ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     try:
-        while not kills.read_facts(tmp_path / "ledger.jsonl"):  # it has opened its ledger and works
-            assert owner.poll() is None
+        ledger = tmp_path / "ledger.jsonl"
+        until(lambda: owner.poll() is not None or read_facts(ledger), "it has opened its ledger and works")
         os.kill(owner.pid, signal.SIGSTOP)
         with pytest.raises(LedgerBusy, match=f"process {owner.pid} "):
             asyncio.run(try_open(tmp_path / "ledger.db"))
@@ -212,9 +213,10 @@ def test_a_ledger_that_is_deleted_under_us_accepts_nothing_more(folder: Path) ->
             with pytest.raises(MeantimeError):
                 await home.start(Call(works.gated, "a-2.1", "a"))
 
-    asyncio.run(asyncio.wait_for(play(), 30))
+    asyncio.run(asyncio.wait_for(play(), LIMIT))
 
 
+@pytest.mark.faults
 def test_a_salvage_that_is_killed_can_be_done_again(folder: Path, tmp_path_factory: Any) -> None:
     """The set-aside ledger is not forgotten because a half-made one lies in its place."""
     if strace.missing():

@@ -8,6 +8,8 @@ import pytest
 
 from .flatness import MEASURES, WAL_MOST, Sample, flatness
 
+pytestmark = pytest.mark.faults
+
 HOUR = 3_600.0
 WARM_UP = 90.0
 

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from meantime import Call, LedgerDamaged, LedgerError, Meantime
 from meantime.app.ledger_backup import back_up
@@ -75,7 +76,7 @@ async def deleted_under(ledger: Path, names: tuple[str, ...]) -> None:
         for name in names:
             (ledger.parent / name).unlink()
         with pytest.raises(LedgerError, match="was removed or replaced"):
-            await asyncio.wait_for(start_on(meantime), 30)
+            await asyncio.wait_for(start_on(meantime), LIMIT)
         assert (await meantime.stats())["degraded"]
         with pytest.raises(LedgerError):
             await meantime.thread("b").start(Call(work, 1))
@@ -90,7 +91,7 @@ def test_what_was_deleted_under_its_owner_is_saved_and_refused(tmp_path: Path) -
     assert found(ledger, salvage=True) == IDS
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 def test_a_wal_that_was_deleted_under_its_owner_loses_nothing(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.db"
     asyncio.run(deleted_under(ledger, ("ledger.db-wal",)))

@@ -11,6 +11,8 @@ import pytest
 
 from . import strace
 
+pytestmark = pytest.mark.faults
+
 OWNER = """
 import asyncio, sys
 from meantime import Meantime, Shell

@@ -7,7 +7,7 @@ import pytest
 from . import adapter_plants, adapters
 from .judge import Fact
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.faults
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from .agentruns import PROGRAM, recover
 from .judge import Verdict
 from .kills import new_folder
 
+pytestmark = pytest.mark.faults
+
 
 def killed_after(fact: str, plant: str, monkeypatch: pytest.MonkeyPatch) -> Verdict:
     """The family's story, killed when this was said; the next owner has the same bug."""

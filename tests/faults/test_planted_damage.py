@@ -15,7 +15,7 @@ from . import damage, damage_kinds
 from .damage_kinds import Damage
 from .damage_world import World
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.faults
 SEEDS = range(30)
 MANY = range(300)  # for a single bit: most make a row that does not decode, which anybody would notice
 

@@ -6,6 +6,8 @@ import pytest
 
 from . import mcp_clients, mcp_servers
 
+pytestmark = pytest.mark.faults
+
 
 def test_a_wrong_answer_of_a_server_is_noticed(monkeypatch: pytest.MonkeyPatch):
     twice = mcp_servers.FAULTS["answers twice"]._replace(says="second")

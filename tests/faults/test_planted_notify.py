@@ -6,7 +6,7 @@ import pytest
 
 from . import notifications, notify_plants
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.faults
 
 
 @pytest.mark.parametrize("plant", sorted(notify_plants.PLANTS))

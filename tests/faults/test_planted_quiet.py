@@ -8,10 +8,11 @@ import pytest
 
 from . import quiet, strace
 
+pytestmark = pytest.mark.faults
+
 SEEDS = range(3)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("plant", ["file_stays", "file_unchecked"])
 def test_a_planted_bug_is_found(plant: str, tmp_path: Path) -> None:
     for seed in SEEDS:
@@ -23,7 +24,6 @@ def test_a_planted_bug_is_found(plant: str, tmp_path: Path) -> None:
     raise AssertionError(f"{plant} was not found")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(bool(strace.missing()), reason="needs strace")
 def test_a_file_that_outlives_its_owner_is_found(tmp_path: Path) -> None:
     """Removed after the commit only, and trusted by the next owner: a kill in between costs a notice."""

@@ -6,7 +6,7 @@ import pytest
 
 from . import remind_plants, reminders
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.faults
 
 
 @pytest.mark.parametrize("plant", remind_plants.PLANTS)

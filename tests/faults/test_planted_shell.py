@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until, until_async
 
 from meantime import Meantime, Settings, Shell
 from meantime.runners.shell import launcher, orphan_processes
@@ -23,6 +24,8 @@ from .adoption import clear, command, recover, running
 from .judge import Verdict
 from .strace import ROOT
 from .trial import new_folder
+
+pytestmark = pytest.mark.faults
 
 TREES = ("fork setsid", "fork leave setsid leave", "ignore fork", "stop")
 
@@ -54,8 +57,8 @@ def killed_and_reopened(plant: str = "") -> Verdict:
     folder = new_folder()
     owner = subprocess.Popen(command("load", folder, 1), cwd=ROOT, stdout=subprocess.DEVNULL)
     try:
-        while len(running(folder)) < 2:
-            assert owner.poll() is None
+        until(lambda: owner.poll() is not None or len(running(folder)) >= 2, "two of its commands run")
+        assert owner.poll() is None
     finally:
         owner.kill()
         owner.wait()
@@ -81,10 +84,11 @@ def test_to_give_up_after_a_restart_loses() -> None:
 
 async def ending_of_a_recycled_pid(folder: Path, innocent: int, patience: float) -> str:
     """The shim and its owner were killed, and the pid of the shim is now that of somebody else."""
-    settings = Settings(stop_grace=0.2, stop_deadline=1.0)
+    settings = Settings(stop_grace=0.2)
     async with Meantime.open(folder / "ledger.db", settings=settings) as meantime:
-        await meantime.thread("t").start(Shell(f"echo $$ >{folder}/pid; sleep 20"), id="x")
-        await hostile.until(lambda: (folder / "pid").exists() and (folder / "pid").read_text() != "", 10, "")
+        await meantime.thread("t").start(Shell(f"echo $$ >{folder}/pid; sleep 600"), id="x")
+        pid = folder / "pid"
+        await until_async(lambda: pid.exists() and pid.read_text().endswith("\n"), "it has begun")
     (state,) = (folder / "ledger.db.commands").glob("*.state")
     with state.open("r+b") as file:
         shim = struct.unpack_from("Q", file.read(), cells.SHIM_PID * 8)[0]
@@ -99,13 +103,13 @@ async def ending_of_a_recycled_pid(folder: Path, innocent: int, patience: float)
 
 @pytest.mark.parametrize("planted", [False, True])
 def test_a_pid_alone_names_nobody(folder: Path, monkeypatch: pytest.MonkeyPatch, planted: bool) -> None:
-    innocent = subprocess.Popen(["sleep", "20"])
+    innocent = subprocess.Popen(["sleep", "600"])
     if planted:
         monkeypatch.setattr(ShimWatch, "is_alive", ShimWatch.is_alive)
         monkeypatch.setattr(ShimWatch, "begin", ShimWatch.begin)
         shell_plants.pid_alone()
     try:
-        status = asyncio.run(ending_of_a_recycled_pid(folder, innocent.pid, 1 if planted else 20))
+        status = asyncio.run(ending_of_a_recycled_pid(folder, innocent.pid, 1 if planted else LIMIT))
         assert innocent.poll() is None
         assert status == ("running" if planted else "lost")
     finally:

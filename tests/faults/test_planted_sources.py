@@ -8,7 +8,7 @@ import pytest
 
 from . import sources, strace
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.faults
 BETWEEN_TWO_WRITES = (
     "watch_plants.cursor_before_the_notice",
     "watch_plants.cursor_after_the_notice",

@@ -8,6 +8,8 @@ import pytest
 
 from .toolcalls import wrong_ending
 
+pytestmark = pytest.mark.faults
+
 
 def seen(kind: str, status: str, result: Any = None, session: str | None = None) -> dict[str, Any]:
     return {

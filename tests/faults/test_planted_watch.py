@@ -6,7 +6,7 @@ import pytest
 
 from . import watch_plants, watches
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.faults
 
 
 @pytest.mark.parametrize("plant", watch_plants.PLANTS)

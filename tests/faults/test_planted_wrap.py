@@ -5,15 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from . import wrap_hostility
 from .wrap_judge import verdict
 from .wrap_ledger import Noted
 from .wrap_urls import UrlScene
-from .wraps import Fault, played
+from .wraps import THRESHOLD, Fault, played
 
-pytestmark = pytest.mark.slow
-PATIENCE = 20.0  # seconds: a bug that makes somebody wait is found, too
+pytestmark = pytest.mark.faults
+SHORT = 5.0  # seconds: what a planted bug prevents is not waited for
+
+
+def threshold(fault: Fault) -> float:
+    """Calls that must not be tasks at the kill are not, however busy the machine is."""
+    return LIMIT if fault.moment in ("running", "answering") else THRESHOLD
 
 
 @pytest.mark.parametrize(
@@ -28,7 +34,7 @@ PATIENCE = 20.0  # seconds: a bug that makes somebody wait is found, too
     ],
 )
 def test_a_planted_bug_is_found(plant: str, fault: Fault, kind: str, says: str, tmp_path: Path) -> None:
-    found = played(tmp_path, 1, [fault], plant, PATIENCE)
+    found = played(tmp_path, 1, [fault], plant, SHORT, threshold=threshold(fault))
     assert [problem for problem in getattr(found, kind) if says in problem], found
 
 
@@ -46,21 +52,23 @@ def test_a_planted_bug_is_found(plant: str, fault: Fault, kind: str, says: str, 
 def test_a_planted_bug_is_found_through_a_url(
     plant: str, fault: Fault, kind: str, says: str, tmp_path: Path
 ) -> None:
-    found = played(tmp_path, 1, [fault], plant, PATIENCE, UrlScene)
+    found = played(tmp_path, 1, [fault], plant, SHORT, UrlScene, threshold(fault))
     assert [problem for problem in getattr(found, kind) if says in problem], found
 
 
 @pytest.mark.parametrize(
-    ("plant", "act", "says"),
+    ("plant", "act", "says", "patience"),
     [
-        ("crossed_ids", "crossed", "the answer to"),
-        ("dropped_notifications", "flood", "dry again"),
-        ("unanswered_calls", "crash", "is not answered"),
-        ("remembered_ids", "reused", "is not answered"),
+        ("crossed_ids", "crossed", "the answer to", LIMIT),
+        ("dropped_notifications", "flood", "dry again", LIMIT),
+        ("unanswered_calls", "crash", "is answered", SHORT),
+        ("remembered_ids", "reused", "is answered", SHORT),
     ],
 )
-def test_a_planted_bug_is_found_by_hostility(plant: str, act: str, says: str, tmp_path: Path) -> None:
-    found = wrap_hostility.played(tmp_path, [act], plant, PATIENCE / 2)
+def test_a_planted_bug_is_found_by_hostility(
+    plant: str, act: str, says: str, patience: float, tmp_path: Path
+) -> None:
+    found = wrap_hostility.played(tmp_path, [act], plant, patience)
     assert [problem for problem in found.lost if says in problem], found
 
 

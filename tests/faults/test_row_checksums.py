@@ -9,10 +9,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.waiting import until_async
 
 from meantime import Call, LedgerDamaged, Meantime
 from meantime.app.ledger_audit import audit
@@ -135,11 +135,10 @@ async def repeat(text: str, times: int) -> str:
 
 
 async def checked(mt: Meantime) -> None:
-    for _ in range(3_000):
-        if "checking" not in await mt.stats():
-            return
-        await anyio.sleep(0.01)
-    raise AssertionError("the check does not end")
+    async def is_over() -> bool:
+        return "checking" not in await mt.stats()
+
+    await until_async(is_over, "the check is over")
 
 
 async def test_a_large_ledger_is_read_in_slices_after_an_unclean_stop(

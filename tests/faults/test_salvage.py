@@ -88,7 +88,7 @@ async def salvaged_not(ledger: Path) -> None:
         return
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 @pytest.mark.parametrize("seed", range(12))
 def test_pages_of_garbage_lose_no_more_than_their_rows(tmp_path: Path, whole: bytes, seed: int) -> None:
     rng = random.Random(seed)

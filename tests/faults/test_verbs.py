@@ -15,6 +15,8 @@ from . import verbs
 from .verb_calls import VERBS
 from .verb_objects import CONSTRUCTED, HELD
 
+pytestmark = pytest.mark.faults
+
 # Public classes whose objects a user does not call verbs on.
 OTHERS = {
     "Context": "what work says of itself while it runs",
@@ -47,7 +49,6 @@ def test_a_seed_makes_the_same_calls_again():
     assert one.digest == two.digest != verbs.run(SEED + 1, 320, "").digest
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("plant", ["a wrong error", "a value's own error", "a text without an end"])
 def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch, plant: str):
     if plant == "a wrong error":

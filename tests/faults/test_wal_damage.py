@@ -89,6 +89,7 @@ DAMAGES: tuple[Damage, ...] = (flip, garbage, zeros, cut, deletion, emptying, ol
 RANDOM = {flip, garbage, zeros, cut}
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_damage_to_the_wal_of_a_killed_owner_is_named_and_set_aside(killed: Killed, damage: Damage) -> None:
     for seed in range(4 if damage in RANDOM else 1):
@@ -217,7 +218,7 @@ def restart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wal_mark, "boot", lambda: "00000000-0000-4000-8000-000000000000")
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 def test_a_fast_ledger_is_promised_nothing_over_a_restart_of_the_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

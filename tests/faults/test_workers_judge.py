@@ -13,6 +13,8 @@ from .judge import Fact
 from .workers.jobs import Job
 from .workers.verdict import Done, Outage, Ran, _may_be_lost, _wrong, runs_of
 
+pytestmark = pytest.mark.faults
+
 PATIENCE = 20.0
 DONE = Done(killed={"w1 2"}, outages=[Outage("w2", 100.0, 129.0)], patience=PATIENCE, full=set())
 COMMAND, PLAIN = Job("a-1", "a", "command", 1.0, False), Job("a-1", "a", "plain", 1.0, False)

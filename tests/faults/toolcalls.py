@@ -9,11 +9,12 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from tests.waiting import pause, until
 
 from . import strace
 from .adoption import clear, transcripts
@@ -21,7 +22,7 @@ from .judge import Fact, Tally, Verdict, judge, read_facts
 from .trees import stat
 from .trial import side_by_side, trial
 
-PATIENCE = 10.0  # seconds in which the guards of killed owners must have ended their servers
+RANDOM = "the moment of the kill is what is random here"
 
 
 class Calls(Tally):
@@ -75,12 +76,10 @@ def _live_and_die(folder: Path, seed: int, rng: random.Random) -> int:
     before = len(ran(folder))
     try:
         begun = owner.stdout.readline()
-        end = time.monotonic() + PATIENCE
-        while len(ran(folder)) < before + 3 and time.monotonic() < end and owner.poll() is None:
-            time.sleep(0.01)
-        time.sleep(rng.uniform(0.0, 0.4))
-        killed += _kill_server(folder)
-        time.sleep(rng.uniform(0.0, 0.6))  # the moment of the kill is what is random here
+        until(lambda: len(ran(folder)) >= before + 3 or owner.poll() is not None, "three calls have run")
+        pause(rng.uniform(0.0, 0.4), RANDOM)
+        killed += until(lambda: owner.poll() is not None or _kill_server(folder), "there is a server")
+        pause(rng.uniform(0.0, 0.6), RANDOM)
         assert owner.poll() is None, f"the owner ended by itself: {begun!r} {owner.stdout.read()[-3_000:]!r}"
     finally:
         owner.kill()
@@ -89,21 +88,17 @@ def _live_and_die(folder: Path, seed: int, rng: random.Random) -> int:
     return killed
 
 
-def _kill_server(folder: Path) -> int:
-    """The youngest, as soon as there is one: a crash may have taken the last."""
-    end = time.monotonic() + PATIENCE / 2
-    while time.monotonic() < end:
-        alive = [pid for pid in _pids(folder) if _lives(pid, folder)]
-        with suppress(OSError, IndexError):
-            os.kill(alive[-1], signal.SIGKILL)
-            return 1
-        time.sleep(0.01)
-    return 0
+def _kill_server(folder: Path) -> bool:
+    """The youngest, if there is one: a crash may have taken the last."""
+    with suppress(OSError, IndexError):
+        os.kill(_alive(folder)[-1], signal.SIGKILL)
+        return True
+    return False
 
 
 def recover(folder: Path) -> Verdict:
     done = subprocess.run(
-        command("reopen", folder), cwd=strace.ROOT, capture_output=True, text=True, timeout=60
+        command("reopen", folder), cwd=strace.ROOT, capture_output=True, text=True, timeout=strace.OVER
     )
     if done.returncode != 0:
         said = (done.stdout + done.stderr)[-3_000:]
@@ -136,12 +131,11 @@ def wrong_ending(seen: dict[str, Any], executed: set[str]) -> Iterator[str]:
 
 
 def _orphans(folder: Path) -> list[str]:
-    """Servers that outlived their owners; this one clings to life when its stdin is closed."""
-    end = time.monotonic() + PATIENCE
-    while left := [pid for pid in _pids(folder) if _lives(pid, folder)]:
-        if time.monotonic() > end:
-            return [f"the server {pid} outlived its owner" for pid in left]
-        time.sleep(0.02)
+    """Servers that outlived their owners, which a guard ends: this one stays when its stdin is closed."""
+    try:
+        until(lambda: not _alive(folder), "every server has ended")
+    except AssertionError:
+        return [f"the server {pid} outlived its owner" for pid in _alive(folder)]
     return []
 
 
@@ -164,6 +158,10 @@ def ran(folder: Path) -> list[str]:
 def _pids(folder: Path) -> list[int]:
     file = folder / "peer" / "pids"
     return [int(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def _alive(folder: Path) -> list[int]:
+    return [pid for pid in _pids(folder) if _lives(pid, folder)]
 
 
 def _lives(pid: int, folder: Path) -> bool:

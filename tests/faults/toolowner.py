@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import LIMIT, pause_async
+
 from meantime import Meantime, Settings, StdioServer, Task, Tool
 from meantime.kernel.limits import Limits
 
@@ -19,7 +21,10 @@ from .owner import Owner, live
 
 PEER = Path(__file__).parents[1] / "integrations" / "mcp" / "peers" / "scripted.py"
 SETTINGS = Settings(
-    limits=Limits(per_thread=6, total=20, per_kind={}), stop_grace=0.5, stop_deadline=6.0, reconcile_every=0.5
+    limits=Limits(per_thread=6, total=20, per_kind={}),
+    stop_grace=0.5,
+    stop_deadline=LIMIT,
+    reconcile_every=0.5,
 )
 # How often each kind is called; `crash` takes its server with it.
 KINDS = [
@@ -46,7 +51,8 @@ class ToolOwner(Owner):
 
     async def open(self) -> None:
         era = ["modern"] if is_modern(self.folder) else []
-        server = StdioServer(command=[sys.executable, str(PEER), "clings", str(self.folder / "peer"), *era])
+        command = [sys.executable, str(PEER), "clings", str(self.folder / "peer"), *era]
+        server = StdioServer(command=command, start_timeout=LIMIT)
         self.meantime = await Meantime.open(
             self.folder / "ledger.db", settings=SETTINGS, servers={"s": server}
         )
@@ -63,7 +69,7 @@ class ToolOwner(Owner):
         while self.count < 60:
             kind = self.rng.choice(KINDS)
             task = await self.call(thread, kind)
-            await asyncio.sleep(self.rng.random() * 0.05)
+            await pause_async(self.rng.random() * 0.05, "a paced load")
             if kind == "cancelled":
                 await self.cancel(thread, task)
         await asyncio.Event().wait()

@@ -44,37 +44,37 @@ bare space leave fork setsid chain20 | space fork bare fork setsid close
 
 # $UP names the file, $$ is the shell itself; the number of lines that the file has when all is up.
 SCRIPTS: dict[str, tuple[int, str]] = {
-    "a pipeline": (3, "sh -c 'echo $$ >>$UP; exec sleep 20' | sh -c 'echo $$ >>$UP; exec sleep 20' | "
+    "a pipeline": (3, "sh -c 'echo $$ >>$UP; exec sleep 5m' | sh -c 'echo $$ >>$UP; exec sleep 5m' | "
                       "sh -c 'echo $$ >>$UP; exec cat'"),
-    "a pipeline that ignores": (2, "trap '' TERM HUP INT; yes | sh -c 'echo $$ >>$UP; exec sleep 20' | "
-                                   "sh -c 'echo $$ >>$UP; exec sleep 20'"),
-    "nohup &": (2, "nohup sleep 20 >/dev/null 2>&1 & echo $! >>$UP; echo $$ >>$UP; wait"),
-    "nohup & and gone": (1, "nohup sleep 20 >/dev/null 2>&1 & echo $! >>$UP"),
-    "setsid &": (1, "setsid sh -c 'echo $$ >>$UP; exec sleep 20' & wait; sleep 20"),
-    HOLDER: (1, "(sleep 20 & echo $! >>$UP)"),
-    "subshells": (4, "(echo $$ >>$UP; (echo a >>$UP; (echo b >>$UP; sleep 20 & echo $! >>$UP; wait)))"),
-    "a trap that never ends": (1, "trap 'while :; do sleep 1; done' TERM; echo $$ >>$UP; sleep 20; wait"),
-    "a trap that starts more": (1, "trap 'setsid sleep 20 & setsid sleep 20 & wait' TERM; echo $$ >>$UP; "
-                                   "sleep 20 & wait; wait"),
-    "env -i": (1, "exec env -i FAULT_TREE=$FAULT_TREE UP=$UP sh -c 'echo $$ >>$UP; sleep 20; :'"),
-    "env -i &": (2, "env -i FAULT_TREE=$FAULT_TREE UP=$UP sh -c 'echo $$ >>$UP; sleep 20; :' & "
+    "a pipeline that ignores": (2, "trap '' TERM HUP INT; yes | sh -c 'echo $$ >>$UP; exec sleep 5m' | "
+                                   "sh -c 'echo $$ >>$UP; exec sleep 5m'"),
+    "nohup &": (2, "nohup sleep 5m >/dev/null 2>&1 & echo $! >>$UP; echo $$ >>$UP; wait"),
+    "nohup & and gone": (1, "nohup sleep 5m >/dev/null 2>&1 & echo $! >>$UP"),
+    "setsid &": (1, "setsid sh -c 'echo $$ >>$UP; exec sleep 5m' & wait; sleep 5m"),
+    HOLDER: (1, "(sleep 5m & echo $! >>$UP)"),
+    "subshells": (4, "(echo $$ >>$UP; (echo a >>$UP; (echo b >>$UP; sleep 5m & echo $! >>$UP; wait)))"),
+    "a trap that never ends": (1, "trap 'while :; do sleep 1; done' TERM; echo $$ >>$UP; sleep 5m; wait"),
+    "a trap that starts more": (1, "trap 'setsid sleep 5m & setsid sleep 5m & wait' TERM; echo $$ >>$UP; "
+                                   "sleep 5m & wait; wait"),
+    "env -i": (1, "exec env -i FAULT_TREE=$FAULT_TREE UP=$UP sh -c 'echo $$ >>$UP; sleep 5m; :'"),
+    "env -i &": (2, "env -i FAULT_TREE=$FAULT_TREE UP=$UP sh -c 'echo $$ >>$UP; sleep 5m; :' & "
                     "echo $! >>$UP; wait"),
-    "stopped, its child runs": (2, "sleep 20 & echo $! >>$UP; echo $$ >>$UP; kill -STOP $$; wait"),
-    "a pid namespace": (1, "unshare --pid --fork sh -c 'echo $FAULT_TREE >>$UP; trap \"\" TERM; sleep 20; :' "
-                           "|| { echo $$ >>$UP; sleep 20; }"),
-    "a mount and pid namespace": (1, "unshare --pid --fork --mount-proc sh -c 'echo x >>$UP; setsid sleep 9' "
-                                     "|| { echo $$ >>$UP; sleep 20; }"),
-    "timeout of a timeout": (1, "timeout 19 timeout 18 sh -c 'echo $$ >>$UP; trap \"\" TERM; sleep 20; :'"),
-    "a busy loop": (1, "trap '' TERM; echo $$ >>$UP; i=0; while [ $i -lt 20000000 ]; do i=$((i+1)); done"),
+    "stopped, its child runs": (2, "sleep 5m & echo $! >>$UP; echo $$ >>$UP; kill -STOP $$; wait"),
+    "a pid namespace": (1, "unshare --pid --fork sh -c 'echo $FAULT_TREE >>$UP; trap \"\" TERM; sleep 5m; :' "
+                           "|| { echo $$ >>$UP; sleep 5m; }"),
+    "a mount and pid namespace": (1, "unshare --pid --fork --mount-proc sh -c 'echo >>$UP; setsid sleep 5m' "
+                                     "|| { echo $$ >>$UP; sleep 5m; }"),
+    "timeout of a timeout": (1, "timeout 5m timeout 5m sh -c 'echo $$ >>$UP; trap \"\" TERM; sleep 5m; :'"),
+    "a busy loop": (1, "trap '' TERM; echo $$ >>$UP; i=0; while [ $i -lt 400000000 ]; do i=$((i+1)); done"),
 }  # fmt: skip
 
 
 _UP = "while [ ! -s $UP ]; do sleep 0.01; done"  # with the first process the command is over
 # The same for what a library does that is loaded into every program: see preload.c. $LIB is its path.
 PRELOADED: dict[str, tuple[int, str]] = {
-    "LD_PRELOAD": (2, "LD_PRELOAD=$LIB sleep 0; echo $$ >>$UP; sleep 20"),
-    "LD_PRELOAD in a shell": (4, "export LD_PRELOAD=$LIB; /bin/sh -c 'sleep 0 & sleep 0; wait'; sleep 20"),
-    "LD_PRELOAD, bare": (2, "FAULT_WIPE=1 LD_PRELOAD=$LIB sleep 0; echo $$ >>$UP; sleep 20"),
+    "LD_PRELOAD": (2, "LD_PRELOAD=$LIB sleep 0; echo $$ >>$UP; sleep 5m"),
+    "LD_PRELOAD in a shell": (4, "export LD_PRELOAD=$LIB; /bin/sh -c 'sleep 0 & sleep 0; wait'; sleep 5m"),
+    "LD_PRELOAD, bare": (2, "FAULT_WIPE=1 LD_PRELOAD=$LIB sleep 0; echo $$ >>$UP; sleep 5m"),
     "LD_PRELOAD and gone": (1, f"LD_PRELOAD=$LIB sleep 0; {_UP}"),
     "LD_PRELOAD, bare and gone": (1, f"FAULT_WIPE=1 LD_PRELOAD=$LIB sleep 0; {_UP}"),
 }

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import LIMIT
+
 import meantime
 from meantime import Agent, Call, Meantime, Notice, Settings, Shell, Thread, Tool, Watch, blocking
 from meantime.dialects import names
@@ -109,7 +111,7 @@ class Round:
         """A task still runs, and is told once."""
         await self.mt.set_limits(per_thread=10, total=1_000, on_limit="queue", depth=-1, per_kind={})
         thread = self.mt.thread("afterwards")
-        assert await (await thread.start(Call(noop))).result(10) == "done"
+        assert await (await thread.start(Call(noop))).result(LIMIT) == "done"
         async with thread.turn() as turn:
             assert len(turn.notices) == 1, f"told {len(turn.notices)} times"
             await turn.ack()
@@ -119,7 +121,7 @@ class Round:
     def works_blocking(self) -> None:
         self.mt.set_limits(per_thread=10, total=1_000, on_limit="queue", depth=-1, per_kind={})
         thread = self.mt.thread("afterwards")
-        assert thread.start(Call(noop)).result(10) == "done"
+        assert thread.start(Call(noop)).result(LIMIT) == "done"
         with thread.turn() as turn:
             assert len(turn.notices) == 1, f"told {len(turn.notices)} times"
             turn.ack()
@@ -160,14 +162,14 @@ def _meantime(kind: str, stack: contextlib.AsyncExitStack) -> Any:
 async def _connected(folder: Path) -> AsyncIterator[Meantime]:
     async with (
         Meantime.open(folder / "work.db", durability="fast", settings=QUICK, link=folder / "link"),
-        Meantime.connect(folder / "link", patience=2) as mt,
+        Meantime.connect(folder / "link", patience=LIMIT) as mt,
     ):
         yield mt
 
 
 async def _fill(world: Round, thread: Thread, label: str) -> None:
     ended = await thread.start(Call(noop), batch="b1")
-    await ended.wait(10)
+    await ended.wait(LIMIT)
     running = await thread.start(Call(never))
     turn, over = thread.turn(), thread.turn()
     await turn.open()
@@ -191,7 +193,7 @@ def opened_blocking() -> Iterator[Round]:
         world = Round(mt)
         thread = mt.thread("a")
         ended = thread.start(Call(noop), batch="b1")
-        ended.wait(10)
+        ended.wait(LIMIT)
         turn = thread.turn()
         turn.open()
         world.add("open", mt, thread, ended, thread.start(Call(never)), turn, thread.turn(), *turn.notices)

@@ -40,7 +40,7 @@ def fails(*_: object, **__: object) -> None:
 
 
 async def never(*_: object, **__: object) -> None:
-    await asyncio.sleep(60)
+    await asyncio.Event().wait()
 
 
 def _raise(*_: object, **__: object) -> Any:

@@ -27,6 +27,7 @@ from unittest import mock
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
+from tests.waiting import LIMIT
 
 import meantime
 from meantime import MeantimeError, blocking
@@ -36,7 +37,6 @@ from .verb_calls import CALLS, DRAWN, IN_TURN, LAST, PICKS, VERBS, Draw, Given, 
 from .verb_objects import KINDS, opened, opened_blocking
 from .verb_values import Own, close_coroutines
 
-HANGS = 20.0  # seconds: no call takes so long
 WAITED = 0.005  # seconds that a call may wait which waits by design; then it is cancelled
 LONGEST = 5_000  # characters of an error's text
 # They wait for something to happen, or for work to end.
@@ -110,7 +110,7 @@ def _round(tally: Verbs, number: int, picks: bytes, values: list[Any]) -> None:
     every = random.Random(first // len(IN_TURN)).sample(IN_TURN, len(IN_TURN))
     chosen = [every[(first + at) % len(every)] for at in range(CALLS)]  # all of them, in turn
     drawn = [Draw(picks[at * PICKS : (at + 1) * PICKS], values) for at in range(CALLS)]
-    signal.setitimer(signal.ITIMER_REAL, 3 * HANGS)
+    signal.setitimer(signal.ITIMER_REAL, 3 * LIMIT)
     try:
         if kind == "blocking":
             _blocking_round(tally, where, list(zip(chosen, drawn, strict=True)))
@@ -141,7 +141,7 @@ async def _one(tally: Verbs, where: str, verb: Verb, given: Given) -> None:
     tally.calls[verb.title] += 1
     place = f"{where}: {given}"
     try:
-        async with asyncio.timeout(HANGS):
+        async with asyncio.timeout(LIMIT):
             await _called(verb, given)
     except TimeoutError as problem:
         if isinstance(problem, MeantimeError):

@@ -10,15 +10,17 @@ to (class B); `c` is such a file behind a host that we push to.
 from __future__ import annotations
 
 import asyncio
-import faulthandler
 import json
 import os
 import random
 import sys
+import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from tests.waiting import LIMIT, pause_async, until_async
 
 from meantime import (
     Call,
@@ -38,8 +40,7 @@ from meantime.kernel.limits import Limits
 from . import works
 from .judge import Told
 
-PATIENCE = 2.0  # seconds for a call that has nothing to wait for but the disk
-WATCHDOG = 30  # seconds; nothing here takes one
+STARVED = 4.0  # seconds in which an ending may be recorded on a disk that fails for good
 DB = "ledger.db"
 
 
@@ -83,20 +84,20 @@ class Victim:
         self.born = f"{os.getpid()}-{len(list(folder.glob('life.*')))}"
         (folder / f"life.{self.born}").touch()
         self.count = 0
+        self.patience = LIMIT  # seconds for an ending; a call itself has nothing to wait for but the disk
 
     async def open(self) -> None:
         limits = Limits(per_thread=2, total=20, per_kind={})
-        settings = Settings(
+        settings = Settings(  # a thread that is cancelled does not stop: it is left behind at the deadline
             limits=limits, stop_grace=0.5, stop_deadline=2.0, reconcile_every=0.5, progress_every=0.01
         )
-        for patience in reversed(range(50)):
+        for tries in reversed(range(50)):
             try:
                 self.meantime = await Meantime.open(ledger(self.folder), settings=settings)
                 break
-            except (LedgerError, Refusal):  # the disk is full or failing for a while
-                if not patience:
+            except (LedgerError, Refusal):  # the disk is full or failing for a number of calls
+                if not tries:
                     raise
-                await asyncio.sleep(0.01)
         self.meantime.attach("c", self.files["c"])
 
     def thread(self, name: str) -> Thread:
@@ -106,7 +107,7 @@ class Victim:
     async def prompt(self) -> AsyncIterator[None]:
         """What is in this block is answered, whatever the disk does; else it hangs, and that is said."""
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(LIMIT):
                 yield
         except TimeoutError:
             raise Hang("a call was not answered") from None
@@ -118,7 +119,8 @@ class Victim:
         task = f"{name}-{self.born}-{self.count}"
         id = f"{task}.1"
         if how == "sync":
-            works.SYNC_GATES[id] = closed
+            if closed:
+                works.SYNC_GATES[id] = threading.Event()
             work = Call(works.threaded, id, name)
         else:
             if closed:
@@ -139,18 +141,15 @@ class Victim:
     async def finish(self, id: str | None, *, wait: bool = True) -> None:
         if id is None:
             return
-        works.SYNC_GATES[id] = False
-        if id in works.GATES:
-            works.GATES[id].set()
+        works.let_go(id)
         if wait:
             await self.see_end(id)
 
     async def see_end(self, id: str | None) -> None:
         if id is not None:
             name, task = id.partition("-")[0], id.rpartition(".")[0]
-            async with asyncio.timeout(20):
-                while (ended := await self._wait(name, task)) is None:  # noqa: ASYNC110  no event says it
-                    await asyncio.sleep(0.01)  # the disk cannot be read now
+            async with asyncio.timeout(self.patience):
+                ended = await until_async(lambda: self._wait(name, task), "the disk can be read again")
             assert ended.ended, f"{id} is {ended.status}"
             works.say("ended", name, id, ended.status)
 
@@ -220,22 +219,26 @@ class Victim:
 
     async def starved(self) -> None:
         """The story on a disk that fails for good: it cannot come to its end, but no call may hang."""
+        self.patience = STARVED
         try:
-            async with asyncio.timeout(2 * PATIENCE):
-                await self.story()
+            await self.story()
         except (TimeoutError, LedgerError, Refusal) as problem:
             os.write(1, f"starved: {problem!r}\n".encode())
             os._exit(0)  # its ledger cannot be closed
 
     async def come_out(self) -> None:
         """Until nothing is active and everything was told; parked ones are seen, and taken up again."""
-        while True:
-            with suppress(LedgerError):  # the disk fails for a while
-                if await self._is_out():
-                    return
-            await asyncio.sleep(0.005)
+        try:
+            await until_async(self._is_out, "everything is told", limit=self.patience)
+        except AssertionError as problem:
+            raise TimeoutError(*problem.args) from None
 
     async def _is_out(self) -> bool:
+        with suppress(LedgerError):  # the disk fails for a while
+            return await self._told_all()
+        return False
+
+    async def _told_all(self) -> bool:
         for id in [*works.GATES, *works.SYNC_GATES]:
             await self.finish(id, wait=False)
         for notice in await self.meantime.notices("parked"):
@@ -269,7 +272,7 @@ class Victim:
         while True:
             how = self.rng.choice(["", "", "sync", "fail", "big"])
             id = await self.start(name, how, closed=self.rng.random() < 0.5)
-            await asyncio.sleep(self.rng.random() * 0.02)
+            await pause_async(self.rng.random() * 0.02, "a paced load")
             if self.rng.random() < 0.2:
                 await self.cancel(id)
             elif id is not None:
@@ -284,7 +287,7 @@ OPEN = ("queued", "running", "waiting", "cancelling", "notices.unread", "notices
 
 
 if __name__ == "__main__":
-    faulthandler.dump_traceback_later(WATCHDOG, exit=True)
+    works.watch()
     victim = Victim(Path(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 0)
     os.write(1, b"begin\n")
     asyncio.run(getattr(victim, sys.argv[1])())

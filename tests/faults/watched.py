@@ -15,11 +15,17 @@ import random
 import signal
 import sys
 import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
+
+from tests.waiting import LIMIT, pause_async
 
 from meantime import Meantime, NoticeRate, Settings, Shell, Watch
 from meantime.kernel.notice_sources import SourceKind, parse_notice_id
+from meantime.runners.watch import file_threads
 from meantime.stores.sqlite.store import SqliteStore
 
 from . import watch_plants
@@ -27,7 +33,6 @@ from . import watch_plants
 EACH = Settings(notices=NoticeRate(seconds=0.0, per_minute=1_000_000), reconcile_every=0.5)
 LEDGER, STOP, FILE = "ledger.db", "stop", "lines"
 WATCHES = ("of_log", "of_file")
-LONGEST = 30.0  # seconds that a life, or its recovery, may take
 PRINTS = """
 import os, random, sys, time
 folder, seed = sys.argv[1], int(sys.argv[2])
@@ -46,8 +51,16 @@ os.write(lines, b"END\\n")
 """
 
 
+@asynccontextmanager
+async def opened(ledger: Path, settings: Settings = EACH) -> AsyncIterator[Meantime]:
+    """A busy machine is not taken for a file system that does not answer."""
+    with mock.patch.object(file_threads, "PATIENCE", LIMIT):
+        async with Meantime.open(ledger, settings=settings) as mt:
+            yield mt
+
+
 async def live(folder: Path, seed: int, rng: random.Random) -> None:
-    async with Meantime.open(folder / LEDGER, settings=EACH) as mt:
+    async with opened(folder / LEDGER) as mt:
         thread = mt.thread("a")
         known = {task.id for task in await thread.list(history=True)}
         if "printer" not in known:
@@ -59,7 +72,7 @@ async def live(folder: Path, seed: int, rng: random.Random) -> None:
             await thread.start(Watch(file=folder / FILE, match="^ERROR", until="^END"), id="of_file")
         async for _ in thread.wakeups():
             await take(mt)
-            await asyncio.sleep(rng.random() * 0.02)
+            await pause_async(rng.random() * 0.02, "a turn takes a moment")
 
 
 async def take(mt: Meantime) -> int:
@@ -80,7 +93,7 @@ async def take(mt: Meantime) -> int:
 async def recover(folder: Path) -> dict[str, list[tuple[str, str]]]:
     """All that the conversation was told in the end of each watch: id of the notice and text."""
     (folder / STOP).touch()
-    async with Meantime.open(folder / LEDGER, settings=EACH) as mt, asyncio.timeout(LONGEST):
+    async with opened(folder / LEDGER) as mt, asyncio.timeout(LIMIT):
         thread = mt.thread("a")
         known = [task.id for task in await thread.list(history=True)]
         await thread.wait(*known)
@@ -118,7 +131,7 @@ def main() -> None:
         getattr(watch_plants, plant[0])()
     rng = random.Random(int(seed))
     kill_soon_after(rng.randrange(1, 40), rng.random() * 0.006)
-    threading.Timer(LONGEST, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
+    threading.Timer(LIMIT, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
     asyncio.run(live(Path(folder), int(seed), rng))
 
 

@@ -9,11 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import watched
+from . import strace, watched
 from .judge import Tally, Verdict
 from .trial import side_by_side, trial
-
-PATIENCE = 60.0  # seconds for one life
 
 
 def run(seed: int, chains: int, kills: int, reproduce: str, plant: str = "") -> Tally:
@@ -31,7 +29,7 @@ def _chain(tally: Tally, seed: int, kills: int, plant: str) -> None:
         for life in range(kills):
             order = [sys.executable, "-m", "tests.faults.watched", str(folder), str(seed + life)]
             ended = subprocess.run(
-                [*order, *([plant] if plant else [])], capture_output=True, timeout=PATIENCE, check=False
+                [*order, *([plant] if plant else [])], capture_output=True, timeout=strace.OVER, check=False
             )
             assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()[-2_000:]
         return kills

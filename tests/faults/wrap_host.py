@@ -16,6 +16,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import LIMIT
+
 from .wrap_ledger import THREAD, note
 
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "host", "version": "1"}}
@@ -55,7 +57,7 @@ def main() -> None:
         note(folder, "sent", marks[number])
         say(id=number, method="tools/call", params={"name": tool, "arguments": {}})
     wrap.stdin.close()
-    wrap.wait(30)
+    wrap.wait(LIMIT)
 
 
 def take(folder: Path, line: bytes, marks: dict[int, str]) -> None:

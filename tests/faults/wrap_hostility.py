@@ -12,12 +12,13 @@ import select
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Any
+
+from tests.waiting import LIMIT, until
 
 from meantime.daemon.home import Home
 from meantime.daemon.owner_process import owner, terminate
@@ -30,7 +31,6 @@ from .trial import side_by_side, trial
 from .wraps import CONFIG
 
 SERVER = strace.ROOT / "tests" / "surfaces" / "wrap" / "hostile_server.py"
-PATIENCE = 60.0  # seconds: the machine may be busy
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "host", "version": "1"}}
 Message = dict[str, Any]
 
@@ -55,13 +55,15 @@ def _chain(tally: Tally, acts: list[str]) -> None:
     trial(tally, ", ".join(acts), make, lambda _: found, clear)
 
 
-def played(folder: Path, acts: list[str], plant: str = "", patience: float = PATIENCE) -> Verdict:
+def played(folder: Path, acts: list[str], plant: str = "", patience: float = LIMIT) -> Verdict:
+    """`patience`: seconds for an answer, once the server is there."""
     home = Home(folder / "home", folder / "config.toml")
     home.config.write_text(CONFIG)
-    host = Host(folder, home, plant, patience)
+    host = Host(folder, home, plant)
     problems: list[str] = []
     try:
         host.begin()
+        host.patience = patience
         for act in acts:
             try:
                 honest = host.call("honest", n=next(host.numbers))
@@ -74,7 +76,7 @@ def played(folder: Path, acts: list[str], plant: str = "", patience: float = PAT
         host.end()
         found = owner(home)
         if found is not None:
-            terminate(home, found.pid, signal.SIGKILL, PATIENCE)
+            terminate(home, found.pid, signal.SIGKILL, LIMIT)
         clear(folder)
     return Verdict(lost=tuple(problems))
 
@@ -82,7 +84,7 @@ def played(folder: Path, acts: list[str], plant: str = "", patience: float = PAT
 class Host:
     """Calls are named by numbers, which their answers repeat."""
 
-    def __init__(self, folder: Path, home: Home, plant: str, patience: float) -> None:
+    def __init__(self, folder: Path, home: Home, plant: str) -> None:
         plain = {name: value for name, value in os.environ.items() if not name.startswith("MEANTIME")}
         own = {"MEANTIME_HOME": str(home.folder), "MEANTIME_CONFIG": str(home.config), PLANT: plant}
         paths = f"{strace.ROOT / 'src'}{os.pathsep}{strace.ROOT}"
@@ -92,7 +94,7 @@ class Host:
             [sys.executable, "-m", "meantime", "mcp", *options, "--", *server],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**plain, **own, "PYTHONPATH": paths},
         )  # fmt: skip
-        self._patience = patience
+        self.patience = LIMIT
         self._rest = b""
         self.numbers = count(1)
         self.answers: dict[Any, list[Message]] = {}
@@ -103,6 +105,7 @@ class Host:
         self.say(id=0, method="initialize", params=HELLO)
         self.answer(0)
         self.say(method="notifications/initialized")
+        self.check(self.call("honest", n=0), "honest")
 
     def say(self, **message: Any) -> None:
         assert self._process.stdin is not None
@@ -116,29 +119,32 @@ class Host:
         return id
 
     def answer(self, id: Any) -> Message:
-        until = time.monotonic() + self._patience
-        while not self.answers.get(id):
-            assert time.monotonic() < until, f"{id} is not answered"
-            self._read(until)
-        return self.answers[id].pop(0)
+        def answered() -> list[Message] | None:
+            self._read()
+            return self.answers.get(id)
+
+        return until(answered, f"{id} is answered", limit=self.patience).pop(0)
 
     def check(self, id: int, tool: str) -> None:
         said = self.answer(id)["result"]["content"][0]["text"]
         assert said == f"{tool} {self.calls[id]}", f"the answer to {id} is {said[:200]!r}"
 
-    def _read(self, until: float) -> None:
+    def _read(self) -> None:
+        """All that is there."""
         assert self._process.stdout is not None
         place = self._process.stdout.fileno()
-        ready, _, _ = select.select([place], [], [], max(0.0, until - time.monotonic()))
-        piece = os.read(place, 1 << 20) if ready else b""
-        assert piece or not ready, "the wrap has ended"
-        *lines, self._rest = (self._rest + piece).split(b"\n")
-        for line in lines:
-            message = json.loads(line.decode("utf-8", "replace"))
-            if "method" in message:
-                self.told += 1
-            else:
-                self.answers.setdefault(message["id"], []).append(message)
+        while select.select([place], [], [], 0)[0]:
+            piece = os.read(place, 1 << 20)
+            assert piece, "the wrap has ended"
+            *lines, self._rest = (self._rest + piece).split(b"\n")
+            for line in lines:
+                self._take(json.loads(line.decode("utf-8", "replace")))
+
+    def _take(self, message: Message) -> None:
+        if "method" in message:
+            self.told += 1
+        else:
+            self.answers.setdefault(message["id"], []).append(message)
 
     def end(self) -> None:
         self._process.kill()
@@ -213,11 +219,15 @@ def crash(host: Host) -> None:
     for id in (*open, last):
         answer = host.answer(id)
         assert "error" in answer or answer["result"].get("isError"), str(answer)[:300]
-    until = time.monotonic() + PATIENCE
-    while "error" in (answer := host.answer(host.call("echo", n=7))):
+
+    def echoed() -> str | None:
+        answer = host.answer(host.call("echo", n=7))
+        if "error" not in answer:
+            return answer["result"]["content"][0]["text"]
         assert "The server is not there" in answer["error"]["message"], answer
-        assert time.monotonic() < until, "it is not started again"
-    assert answer["result"]["content"][0]["text"] == "echo 7", answer
+        return None
+
+    assert until(echoed, "it is started again") == "echo 7"
 
 
 ACTS: dict[str, Callable[[Host], None]] = {

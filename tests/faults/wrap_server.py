@@ -16,9 +16,10 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import until
+
 from .wrap_ledger import note
 
-LOOK = 0.005  # seconds between two looks at a gate
 _out = threading.Lock()
 
 
@@ -32,8 +33,8 @@ def _perform(folder: Path, id: Any, tool: str, token: Any) -> None:
     note(folder, "got", mark)
     if token is not None:
         _say({"method": "notifications/progress", "params": {"progressToken": token, "progress": 1}})
-    while kind == "slow" and not (folder / f"go-{mark}").exists():
-        threading.Event().wait(LOOK)
+    if kind == "slow":
+        until((folder / f"go-{mark}").exists, f"{mark} is let go")
     note(folder, "answering", mark)
     _say({"id": id, "result": {"content": [{"type": "text", "text": f"result of {mark}"}]}})
 

@@ -15,15 +15,15 @@ import json
 import os
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import LIMIT, until
+
 from .wrap_host import HELLO, take
 from .wrap_ledger import THREAD, note
 
-PATIENCE = 60.0  # seconds for a daemon to be there, and for an answer
 BEGIN_AGAIN = (401, 403, 404, 421)  # a new daemon, or somebody else at the port of an old one
 
 
@@ -52,40 +52,41 @@ class UrlHost:
             note(self.folder, "error", self.marks[number], f"The connection broke: {problem!r}")
 
     def _posted(self, message: dict[str, Any]) -> list[bytes]:
-        until = time.monotonic() + PATIENCE
-        while True:
+        def posted() -> list[bytes] | None:
             session = self._begun()
             try:
                 response = self._request("POST", message, session)
                 return list(_answers(response, message["id"]))
             except NotTaken:
-                if time.monotonic() > until:
-                    raise TimeoutError("nobody took the request") from None
                 with self._beginning:
                     self._session = "" if self._session == session else self._session
-                time.sleep(0.02)
+                return None
+
+        return until(posted, "somebody takes the request")
 
     def _begun(self) -> str:
         with self._beginning:
-            until = time.monotonic() + PATIENCE
-            while not self._session and time.monotonic() < until:
-                hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO}
-                try:
-                    response = self._request("POST", hello, "")
-                    response.read()
-                    session = response.headers["mcp-session-id"]
-                    self._request("POST", {"jsonrpc": "2.0", "method": "notifications/initialized"}, session)
-                    self._session = session
-                except (NotTaken, OSError, http.client.HTTPException):
-                    time.sleep(0.02)
+            if not self._session:
+                self._session = until(self._new_session, "a daemon is there")
             return self._session
+
+    def _new_session(self) -> str:
+        hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO}
+        try:
+            response = self._request("POST", hello, "")
+            response.read()
+            session = response.headers["mcp-session-id"]
+            self._request("POST", {"jsonrpc": "2.0", "method": "notifications/initialized"}, session)
+        except (NotTaken, OSError, http.client.HTTPException):
+            return ""
+        return session
 
     def _request(self, method: str, message: Any, session: str) -> http.client.HTTPResponse:
         home = self.folder / "home"
         try:
             port = json.loads((home / "server.json").read_bytes())["port"]
             token = (home / "token").read_text().strip()
-            talk = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+            talk = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT)
             talk.connect()
         except (OSError, ValueError) as problem:
             raise NotTaken from problem
@@ -132,7 +133,7 @@ def main() -> None:
         calls.append(threading.Thread(target=host.call, args=(number, tool), daemon=True))
         calls[-1].start()
     for one in calls:
-        one.join(PATIENCE)
+        one.join(LIMIT)
     host.leave()
 
 

@@ -9,13 +9,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.waiting import LIMIT
+
 from meantime.daemon.owner_process import owner, terminate
 
 from . import strace
 from .judge import Tally
 from .trees import lives
 from .wrap_ledger import note
-from .wraps import CONFIG, PATIENCE, Scene, sweep
+from .wraps import CONFIG, Scene, sweep
 
 VICTIMS = ("host", "daemon", "server")
 OPEN = ("01", "08")  # in /proc/net/tcp: established, and closed by the other side alone
@@ -45,7 +47,7 @@ class UrlScene(Scene):
         """A URL starts no daemon: somebody else does."""
         if owner(self.home) is None:
             up = [sys.executable, "-m", "meantime", "up"]
-            done = subprocess.run(up, env=self._environ, capture_output=True, timeout=PATIENCE, check=False)
+            done = subprocess.run(up, env=self._environ, capture_output=True, timeout=LIMIT, check=False)
             assert done.returncode == 0, done.stderr.decode()
         super()._look()
 
@@ -53,7 +55,7 @@ class UrlScene(Scene):
         """Until the daemon has noticed it too, answers may be on their way into its broken connections."""
         assert self._host is not None
         self._host.kill()
-        self._host.wait(self._patience)
+        self._host.wait(LIMIT)
         self._wait(lambda _: not self._connections(), "the daemon has closed the host's connections")
         note(self.folder, "gone", "host")
         self._host = None
@@ -70,5 +72,5 @@ class UrlScene(Scene):
         self._wait(lambda _: not lives(own), "its server ends with the session of the host")
         found = owner(self.home)
         assert found is not None
-        assert terminate(self.home, found.pid, signal.SIGTERM, self._patience)
+        assert terminate(self.home, found.pid, signal.SIGTERM, LIMIT)
         super()._leave(servers)

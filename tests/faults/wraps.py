@@ -13,12 +13,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count, product
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from tests.waiting import LIMIT, pause, until
 
 from meantime.daemon.home import Home
 from meantime.daemon.owner_process import owner, terminate
@@ -26,7 +27,7 @@ from meantime.daemon.owner_process import owner, terminate
 from . import strace
 from .adoption import clear
 from .judge import Tally, Verdict
-from .served import PLANT, until
+from .served import PLANT
 from .trees import lives
 from .trial import side_by_side, trial
 from .wrap_judge import verdict
@@ -36,7 +37,6 @@ VICTIMS = ("host", "wrap", "daemon", "server")
 MOMENTS = ("before", "running", "answering", "background", "ended", "telling")
 THRESHOLD = 0.4  # seconds
 ANSWERS = ("result", "error", "background")
-PATIENCE = 60.0  # seconds: the machine may be busy
 CONFIG = """
 tools = ["tests.faults.wrap_plants"]
 [http]
@@ -83,10 +83,11 @@ def _chain(tally: Tally, scene: type[Scene], seed: int, faults: list[Fault]) -> 
 
 
 def played(
-    folder: Path, seed: int, faults: list[Fault], plant: str = "", patience: float = PATIENCE,
-    scene: type[Scene] | None = None,
+    folder: Path, seed: int, faults: list[Fault], plant: str = "", patience: float = LIMIT,
+    scene: type[Scene] | None = None, threshold: float = THRESHOLD,
 ) -> Verdict:  # fmt: skip
-    made = (scene or Scene)(folder, random.Random(seed), plant, patience)
+    """`patience`: seconds in which, at the end, everything must be told. `threshold`: of the calls."""
+    made = (scene or Scene)(folder, random.Random(seed), plant, patience, threshold)
     problems: list[str] = []
     try:
         for fault in faults:
@@ -106,13 +107,15 @@ class Scene:
     victims = VICTIMS
     program = "tests.faults.wrap_host"
 
-    def __init__(self, folder: Path, rng: random.Random, plant: str, patience: float) -> None:
+    def __init__(
+        self, folder: Path, rng: random.Random, plant: str, patience: float, threshold: float
+    ) -> None:
         self.folder = folder
         self.home = Home(folder / "home", folder / "config.toml")
         self._rng = rng
         self._plant = plant
         self.home.config.write_text(self.config())
-        self._patience = patience
+        self._patience, self._threshold = patience, threshold
         self._host: subprocess.Popen[bytes] | None = None
         self._numbers = count(1)
 
@@ -187,7 +190,7 @@ class Scene:
         self._told = sum(fact.what == "told" for fact in self.facts)
 
     def _join(self) -> None:
-        program = [sys.executable, "-m", self.program, str(self.folder), str(THRESHOLD)]
+        program = [sys.executable, "-m", self.program, str(self.folder), str(self._threshold)]
         with (self.folder / "host.log").open("ab") as log:
             self._host = subprocess.Popen(
                 program, cwd=strace.ROOT, env=self._environ, stdin=subprocess.PIPE, stdout=log, stderr=log
@@ -215,7 +218,7 @@ class Scene:
         if victim == "daemon":
             found = owner(self.home)
             assert found is not None, "there is no daemon"
-            assert terminate(self.home, found.pid, signal.SIGKILL, self._patience)
+            assert terminate(self.home, found.pid, signal.SIGKILL, LIMIT)
             self._wait(lambda _: not lives(server), "the server ends with its daemon")
             return
         if victim == "server":
@@ -229,7 +232,7 @@ class Scene:
         wrap = self.pid("wrap")
         with suppress(ProcessLookupError):
             os.kill(wrap if victim == "wrap" else self._host.pid, signal.SIGKILL)
-        self._host.wait(self._patience)  # it ends with its wrap, and its wrap with it
+        self._host.wait(LIMIT)  # it ends with its wrap, and its wrap with it
         self._wait(lambda _: not lives(wrap), "the wrap ends with its host")
         note(self.folder, "gone", "wrap")
         self._host = None
@@ -251,16 +254,18 @@ class Scene:
     def come_out(self) -> None:
         """Everything is told, the host leaves, and no server is left."""
 
-        def nothing_left(_: list[Noted]) -> bool:
+        def nothing_left(facts: list[Noted]) -> bool:
+            if verdict(facts).doubled:
+                return True  # and will not become better
             self._look()
             threads = self._ask("/v1/threads")["threads"]
             return not any(one["active"] or one["unread"] for one in threads if one["id"] == THREAD)
 
-        self._wait(nothing_left, "everything is told")
+        self._wait(nothing_left, "everything is told", self._patience)
         assert self._host is not None
         assert self._host.stdin is not None
         self._host.stdin.close()
-        assert self._host.wait(self._patience) == 0, "the host did not end well"
+        assert self._host.wait(LIMIT) == 0, "the host did not end well"
         self._leave([int(fact.mark) for fact in self.facts if fact.what == "server"])
 
     def _leave(self, servers: list[int]) -> None:
@@ -272,7 +277,7 @@ class Scene:
             self._host.wait()
         found = owner(self.home)
         if found is not None:
-            terminate(self.home, found.pid, signal.SIGKILL, self._patience)
+            terminate(self.home, found.pid, signal.SIGKILL, LIMIT)
         clear(self.folder)
 
     # -- what is seen
@@ -303,11 +308,11 @@ class Scene:
         finally:
             talk.close()
 
-    def _wait(self, true: Callable[[list[Noted]], Any], what: str) -> Any:
-        return until(lambda: true(self.facts), what, self._patience)
+    def _wait(self, true: Callable[[list[Noted]], Any], what: str, limit: float = LIMIT) -> Any:
+        return until(lambda: true(self.facts), what, limit=limit)
 
     def _pause(self, most: float) -> None:
-        time.sleep(self._rng.uniform(0, most))  # the moment of a fault is what is random here
+        pause(self._rng.uniform(0, most), "the moment of a fault is what is random here")
 
     def log(self) -> str:
         logs = (self.folder / "host.log", self.home.log)
@@ -316,7 +321,7 @@ class Scene:
 
 class _Line(http.client.HTTPConnection):
     def __init__(self, path: str) -> None:
-        super().__init__("meantime", timeout=PATIENCE)
+        super().__init__("meantime", timeout=LIMIT)
         self._path = path
 
     def connect(self) -> None:

@@ -8,18 +8,17 @@ import socket
 import subprocess
 import sys
 import sysconfig
-import time
 from abc import ABC, abstractmethod
 from pathlib import Path
 
 import msgspec
 from tests.carriers.postgres_server import PostgresServer, programs
+from tests.waiting import LIMIT, until
 
 from meantime.carriers.nats.nats_address import NatsAddress
 from meantime.carriers.nats.server_config import ServerLogin, server_config
 
 from .. import strace
-from ..served import until
 
 LOOPBACK = "127.0.0.1"
 PASSWORD = "of-the-tests"
@@ -33,7 +32,7 @@ def free_port() -> int:
 
 def is_listening(port: int) -> bool:
     try:
-        socket.create_connection((LOOPBACK, port), 1.0).close()
+        socket.create_connection((LOOPBACK, port), LIMIT).close()
     except OSError:
         return False
     return True
@@ -154,7 +153,7 @@ class NatsProcesses(Broker):
             if self._children[number] is None:
                 continue
             try:
-                asked = http.client.HTTPConnection(LOOPBACK, port, timeout=2)
+                asked = http.client.HTTPConnection(LOOPBACK, port, timeout=LIMIT)
                 asked.request("GET", "/jsz?streams=1&accounts=1")
                 found = json.loads(asked.getresponse().read())
             except (OSError, ValueError, http.client.HTTPException):
@@ -192,15 +191,14 @@ class PostgresProcess(Broker):
         _copy(folder / "data", self._new)
 
     def start(self) -> None:
-        over = time.monotonic() + 30
-        while True:  # after a kill its shared memory may be in use for a moment
-            try:
-                self._server.start()
-                return
-            except AssertionError:
-                if time.monotonic() > over:
-                    raise
-                time.sleep(0.2)
+        until(self._is_started, "PostgreSQL has started")
+
+    def _is_started(self) -> bool:
+        try:
+            self._server.start()
+        except AssertionError:
+            return False  # after a kill its shared memory may be in use for a moment
+        return True
 
     def kill(self) -> None:
         self._server.kill()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import random
@@ -12,6 +11,8 @@ import time
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from tests.waiting import pause, pause_async
 
 from .. import works
 
@@ -57,13 +58,13 @@ def _began(id: str, thread: str) -> int:
 
 
 async def waiting(id: str, thread: str, seconds: float) -> str:
-    await asyncio.sleep(seconds if _began(id, thread) == 1 else QUICK)
+    await pause_async(seconds if _began(id, thread) == 1 else QUICK, "work takes a moment")
     works.say("finishing", thread, id)
     return id
 
 
 def blocking(id: str, thread: str, seconds: float) -> str:
-    time.sleep(seconds if _began(id, thread) == 1 else QUICK)
+    pause(seconds if _began(id, thread) == 1 else QUICK, "work takes a moment")
     works.say("finishing", thread, id)
     return id
 

@@ -13,6 +13,8 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 
+from tests.waiting import LIMIT
+
 LOOPBACK = "127.0.0.1"
 PIECE = 65_536
 
@@ -28,16 +30,16 @@ class Relays:
 
     def add(self, host: str, port: int) -> Relay:
         relay = Relay(self._loop)
-        asyncio.run_coroutine_threadsafe(relay.open(host, port), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(relay.open(host, port), self._loop).result(LIMIT)
         self._relays.append(relay)
         return relay
 
     def close(self) -> None:
         for relay in self._relays:
             self._loop.call_soon_threadsafe(relay.close)
-        asyncio.run_coroutine_threadsafe(_end_others(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(_end_others(), self._loop).result(LIMIT)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(LIMIT)
         self._loop.close()
 
 

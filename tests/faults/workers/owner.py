@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import faulthandler
 import json
 import logging
 import os
 import sys
 from pathlib import Path
+
+from tests.waiting import LIMIT, until_async
 
 from meantime import Call, LeaseLost, Meantime, Settings, Shell
 from meantime.carriers.carrier_url import owner_carrier
@@ -25,7 +26,7 @@ from . import jobs
 from .memory_carrier import ACK_WAIT, SocketOwner
 from .plants import plant
 
-WATCHDOG = 3_600  # seconds: the machine may be busy
+LONGEST = 30 * LIMIT  # a whole run, on a busy machine
 OPEN = ("queued", "running", "waiting", "cancelling", "notices.unread", "notices.leased", "notices.parked")
 PLACE = "pool:default"
 SEEN = 10  # one of so many tasks is waited for, and its ending written down when it was seen
@@ -52,6 +53,7 @@ class Owner:
             reconcile_every=0.5,
         )
         self._beside: set[asyncio.Task[None]] = set()
+        self._over = asyncio.Event()
 
     async def live(self) -> None:
         """Until every task has ended and was told."""
@@ -63,20 +65,22 @@ class Owner:
             threads = [f"a{n}" for n in range(4)]
             telling = [asyncio.create_task(self._tell_on(name)) for name in threads]
             await self._start_all()
-            while not await self._is_over():
-                self._count()
-                for task in telling:
-                    if task.done():
-                        task.result()
-                await asyncio.sleep(0.1)
+            await self._look()
+            over = asyncio.create_task(self._over.wait())
+            done, _ = await asyncio.wait((over, *telling), return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
             for task in telling:
                 task.cancel()
             await asyncio.gather(*telling, *self._beside, return_exceptions=True)
             self._count()
 
-    async def _is_over(self) -> bool:
+    async def _look(self) -> None:
+        """Whether it is over."""
+        self._count()
         counts = await self.mt.stats()
-        return not any(counts.get(name) for name in OPEN)
+        if self.next >= self.tasks and not any(counts.get(name) for name in OPEN):
+            self._over.set()
 
     def _count(self) -> None:
         assert self.mt._pools is not None
@@ -84,11 +88,11 @@ class Owner:
 
     async def _start_all(self) -> None:
         while self.next < self.tasks:
-            if self.next < int((self.folder / "allowed").read_text() or 0):
-                await self._start(jobs.job_of(self.seed, self.next))
-            else:
-                self._count()
-                await asyncio.sleep(0.05)
+            await until_async(self._may_start, f"{self.next} tasks may be started", limit=LONGEST)
+            await self._start(jobs.job_of(self.seed, self.next))
+
+    def _may_start(self) -> bool:
+        return self.next < int((self.folder / "allowed").read_text() or 0)
 
     async def _start(self, job: jobs.Job) -> None:
         id = f"{job.id}.1"
@@ -115,6 +119,7 @@ class Owner:
         async for _ in self.mt.thread(name).wakeups():
             with contextlib.suppress(LeaseLost):
                 await self._tell(name)
+                await self._look()
 
     async def _tell(self, name: str) -> None:
         async with self.mt.thread(name).turn() as turn:
@@ -129,7 +134,7 @@ class Owner:
 
 
 if __name__ == "__main__":
-    faulthandler.dump_traceback_later(WATCHDOG, exit=True)
+    works.watch(LONGEST)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
     works.SYNCED = False  # only processes die here
     plant("owner")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable
 from typing import Any
+
+from tests.waiting import pause_async
 
 from meantime.kernel.model import Claim
 from meantime.workers import messages as say
@@ -94,7 +95,7 @@ def heard_before_recorded() -> None:
         self: RunEndings, run: FollowedRun | None, task: str, worker: str, ended: say.EndedMessage
     ) -> list[OwnerEffect]:
         self._tell(worker, say.HeardMessage(nonce=ended.nonce))
-        await asyncio.sleep(4.0)
+        await pause_async(4.0, "the owner may be killed")
         return await conclude(self, run, task, worker, ended)
 
     RunEndings.conclude = concluded  # type: ignore[method-assign]

@@ -15,10 +15,11 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from tests.waiting import LIMIT, pause, until
+
 from .. import filling, jumps, strace
 from ..adoption import clear
 from ..judge import Tally, Verdict, read_facts
-from ..served import until
 from ..trial import trial
 from . import jobs
 from .brokers import Broker, MemoryProcess, NatsProcesses, PostgresProcess
@@ -34,20 +35,23 @@ PLAN = {
     "kill": 20, "broker": 3, "wipe": 2, "owner": 3, "stop": 5, "cut": 5, "long stop": 1, "long cut": 1,
     "full disk": 1, "clock +1 h": 1, "clock -1 h": 1,
 }  # fmt: skip
-MARGIN = 1.0  # seconds that a worker, back again, needs to be heard
-LOOK = 0.5  # seconds between looks at how it goes
-STALLED = 180.0  # seconds in which nothing is told: more than any lease, grace, and pause between attempts
+PATIENCE = (
+    60.0  # seconds of lease and grace: a busy machine freezes nobody for so long, and the long faults do
+)
+MARGIN = 10.0  # seconds that a worker, back again, needs to be heard
+STALLED = 3 * LIMIT  # in which nothing is told: more than any lease, grace, and pause between attempts
 
 
 class Site:
     """The processes, and the faults that can be made of them."""
 
     def __init__(
-        self, folder: Path, carrier: str, seed: int, tasks: int, *, patience: float, delay: float = 3.0,
-        plant: str = "",
+        self, folder: Path, carrier: str, seed: int, tasks: int, *, delay: float = 3.0, plant: str = "",
+        slots: int = 0,
     ) -> None:  # fmt: skip
         self.folder = folder
-        self.carrier, self.seed, self.tasks, self.patience = carrier, seed, tasks, patience
+        self.carrier, self.seed, self.tasks = carrier, seed, tasks
+        self._slots = slots or SLOTS[carrier]
         self.rng = random.Random(seed)
         self.broker = self._broker(delay)
         self._plant = plant
@@ -124,7 +128,7 @@ class Site:
             self.broker.owner_url(),
             str(self.seed),
             str(self.tasks),
-            str(self.patience),
+            str(PATIENCE),
         ]
         self.owner = self._start("owner", words, [], "owner")
         self._until_open("owner", self.owner)
@@ -136,7 +140,7 @@ class Site:
     def _start_worker(self, name: str) -> None:
         line = self._ways[name]
         url = self.broker.worker_url(name, line.host, line.ports)
-        words = [str(self.folder), url, name, str(SLOTS[self.carrier])]
+        words = [str(self.folder), url, name, str(self._slots)]
         self.workers[name] = self._start("worker", words, line.before, name)
 
     def _start(self, program: str, words: list[str], before: list[str], name: str) -> subprocess.Popen[bytes]:
@@ -174,16 +178,16 @@ class Site:
             assert child.poll() is None, f"{name} ended by itself:\n{said.decode(errors='replace')[-2_000:]}"
             return b"open\n" in said
 
-        until(is_open, f"{name} is open", 60.0)
+        until(is_open, f"{name} is open")
 
     def pause(self, least: float, most: float) -> None:
-        time.sleep(self.rng.uniform(least, most))  # the moment of a fault is what is random here
+        pause(self.rng.uniform(least, most), "the moment of a fault is what is random here")
 
     def _away(self, name: str, began: float) -> None:
         self.outages.append(Outage(name, began, time.monotonic() + MARGIN))
 
     def _short(self) -> float:
-        return self.rng.uniform(0.3, min(3.0, self.patience / 3))
+        return self.rng.uniform(0.3, 3.0)
 
     # -- faults
 
@@ -194,14 +198,20 @@ class Site:
         match fault:
             case "kill":
                 self.kill(name)
+            case "kill at work":
+                self.kill(until(self._at_work, "a worker has begun what must not be run twice"))
+            case "owner at an end":
+                until(self._fresh_end(), "a run ends")
+                self.pause(0.5, 3.0)
+                self.kill_owner()
             case "broker" | "wipe":
                 self.kill_broker(wipe=fault == "wipe")
             case "owner":
                 self.kill_owner()
             case "stop" | "long stop":
-                self.stop(name, self._short() if fault == "stop" else 1.4 * self.patience)
+                self.stop(name, self._short() if fault == "stop" else 1.4 * PATIENCE)
             case "cut" | "long cut":
-                self.cut(name, self._short() if fault == "cut" else 1.4 * self.patience)
+                self.cut(name, self._short() if fault == "cut" else 1.4 * PATIENCE)
             case "leader":
                 self.kill_leader()
             case "full disk":
@@ -210,6 +220,21 @@ class Site:
             case _:
                 self.turn_clocks("+3600" if "+" in fault else "-3600")
         self.faults[fault] += 1
+
+    def _at_work(self) -> str:
+        facts = read_facts(self.folder / "ledger.jsonl")
+        open_ids = {fact.id for fact in facts if fact.what == "attempt" and not fact.note}
+        open_ids -= {fact.id for fact in facts if fact.what == "finishing"}
+        alive = {f"{name} {life}" for name, life in self.lives.items()}
+        begun = [ran for id, runs in runs_of(facts).items() if id in open_ids for ran in runs]
+        return next((ran.worker for ran in begun if ran.who in alive), "")
+
+    def _fresh_end(self) -> Callable[[], bool]:
+        def ends() -> int:
+            return sum(fact.what == "finishing" for fact in read_facts(self.folder / "ledger.jsonl"))
+
+        before = ends()
+        return lambda: ends() > before
 
     def kill(self, name: str) -> None:
         began = time.monotonic()
@@ -245,14 +270,14 @@ class Site:
     def stop(self, name: str, seconds: float) -> None:
         began = time.monotonic()
         self.workers[name].send_signal(signal.SIGSTOP)
-        time.sleep(seconds)
+        pause(seconds, "it is frozen")
         self.workers[name].send_signal(signal.SIGCONT)
         self._away(name, began)
 
     def cut(self, name: str, seconds: float) -> None:
         began = time.monotonic()
         self._ways[name].cut()
-        time.sleep(seconds)
+        pause(seconds, "its cable is unplugged")
         self._ways[name].mend()
         self._away(name, began)
 
@@ -279,22 +304,32 @@ class Site:
         """Until the owner has told everything, or enough was seen. On a busy machine that takes as long as it
         takes; so many seconds in which nothing is told are too many."""
         assert self.owner is not None
-        told, since = -1, time.monotonic()
-        while self.owner.poll() is None:
-            if (now := self._told()) > told:
-                told, since = now, time.monotonic()
-            if (seen := is_enough()) or time.monotonic() > since + seconds:
-                self.owner.kill()
-                self.owner.wait()
-                return [] if seen else [f"nothing more was told within {seconds:g} s: {self.counters()}"]
-            time.sleep(LOOK)
-        code = self.owner.returncode
+        owner, ledger = self.owner, self.folder / "ledger.jsonl"
+        told = size = -1
+
+        def looked() -> str:
+            nonlocal told, size
+            if owner.poll() is not None:
+                return "over"
+            before, now = told, ledger.stat().st_size
+            if now == size:
+                return ""
+            told, size = ledger.read_bytes().count(b'["acked"'), now
+            return "enough" if is_enough() else "more" if told > before else ""
+
+        try:
+            while (found := until(looked, "more is told", self.counters, limit=seconds)) == "more":
+                continue
+        except AssertionError as stalled:
+            return [str(stalled)]
+        finally:
+            owner.kill()
+            owner.wait()
+        if found == "enough":
+            return []
+        code = owner.returncode
         said = self._log("owner").read_text(errors="replace")[-2_000:]
         return [] if code == 0 else [f"the owner ended with {code}:\n{said}"]
-
-    def _told(self) -> int:
-        ledger = self.folder / "ledger.jsonl"
-        return ledger.read_bytes().count(b'["acked"') if ledger.exists() else 0
 
     def counters(self) -> dict[str, int]:
         with suppress(OSError, ValueError):
@@ -302,7 +337,7 @@ class Site:
         return {}
 
     def judged(self, problems: list[str]) -> Verdict:
-        done = Done(self.killed, self.outages, self.patience, self.full)
+        done = Done(self.killed, self.outages, PATIENCE, self.full)
         return judged(self.folder, self.seed, self.tasks, done, problems)
 
 
@@ -321,13 +356,12 @@ def run_plan(
     site: Site,
     faults: list[str],
     patience: float,
-    pause: tuple[float, float] = (0.2, 1.0),
     is_enough: Callable[[], bool] = lambda: False,
 ) -> Verdict:
-    """`pause`: seconds before each fault, at least and at most. `is_enough`: whether it need not go on."""
+    """`patience`: seconds in which something must be told. `is_enough`: whether it need not go on."""
     for number, fault in enumerate(faults):
         site.allow((number + 1) / len(faults))  # spread: each fault finds work under way
-        site.pause(*pause)
+        site.pause(0.2, 1.0)
         if is_enough():
             break
         site.make(fault)
@@ -336,7 +370,7 @@ def run_plan(
 
 
 def _family(
-    carrier: str, title: str, *, patience: float = 20.0, delay: float = 3.0, plan: dict[str, int] = PLAN
+    carrier: str, title: str, *, delay: float = 3.0, plan: dict[str, int] = PLAN
 ) -> Callable[[int, int, int, str], Tally]:
     def play(seed: int, tasks: int, percent: int, reproduce: str) -> Tally:
         tally = Tally(title, reproduce)
@@ -345,7 +379,7 @@ def _family(
         def make(folder: Path) -> int:
             nonlocal judgement
             late = delay if percent == 100 else delay / 6
-            with Site(folder, carrier, seed, tasks, patience=patience, delay=late) as site:
+            with Site(folder, carrier, seed, tasks, delay=late) as site:
                 judgement = run_plan(site, planned(percent, site.rng, plan), STALLED)
                 _print(site)
                 return sum(site.faults.values())

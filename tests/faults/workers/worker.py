@@ -6,12 +6,13 @@ python -m tests.faults.workers.worker <folder> <url> <name> <slots>
 from __future__ import annotations
 
 import asyncio
-import faulthandler
 import logging
 import os
 import signal
 import sys
 from pathlib import Path
+
+from tests.waiting import LIMIT
 
 from meantime.app.worker_parts import make_worker
 from meantime.carriers.carrier_url import worker_carrier
@@ -24,9 +25,6 @@ from .. import works
 from . import jobs
 from .memory_carrier import SocketWorker
 from .plants import plant
-
-WATCHDOG = 3_600  # seconds: the machine may be busy
-DRAIN = 5.0
 
 
 def carrier(url: str, name: str) -> WorkerCarrier:
@@ -53,12 +51,12 @@ async def live(folder: Path, url: str, name: str, slots: int) -> None:
     await worker.open()
     os.write(1, b"open\n")
     await over.wait()
-    await worker.drain(DRAIN)
+    await worker.drain(LIMIT)
     await worker.close()
 
 
 if __name__ == "__main__":
-    faulthandler.dump_traceback_later(WATCHDOG, exit=True)
+    works.watch(30 * LIMIT)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
     _, place, address, own, count = sys.argv
     works.SYNCED = False  # only processes die here
