@@ -69,7 +69,8 @@ class MemoryStore(MemorySchedules):
         if refusal is not None:
             return refusal
         record = self._tasks.create(change.task) if creates else self._tasks.replace(change.task)
-        batch = self._tasks.batch(change.task.batch, change.task.thread)
+        counts = creates or change.ends or change.archives is not None
+        batch = self._tasks.batch(change.task.batch, change.task.thread) if counts else None
         if change.archives is not None:
             record.runs.append(change.archives)
         number = 0
