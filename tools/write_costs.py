@@ -21,7 +21,7 @@ import tiktoken
 from meantime.dialects import dialect, names
 from meantime.kernel.ids import task_id
 from meantime.kernel.lifecycle import Status
-from meantime.kernel.model import Completed, Failed, Outcome, Run, Task, Work
+from meantime.kernel.model import BatchCount, Completed, Failed, Outcome, Run, Task, Work
 from meantime.kernel.notices import Notice
 from meantime.ports.asks import Answer
 from meantime.ports.dialect import Dialect, Offer, Standing
@@ -118,7 +118,7 @@ def _reminder(words: Dialect, ids: list[str]) -> str:
 
 def _notice(words: Dialect, id: str, outcome: Outcome) -> int:
     """Without the title and the output, which are the task's."""
-    notice = Notice(_task(words, id, outcome), 1, id)
+    notice = Notice(_task(words, id, outcome), 1, id, batch=BatchCount(id, 1, 1))
     return tokens(words.message(notice).text) - tokens(TITLE) - tokens(OUTPUT)
 
 

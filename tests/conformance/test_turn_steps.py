@@ -31,7 +31,7 @@ def filled(unread: int) -> sqlite3.Connection:
         task = msgspec.structs.replace(body, id=f"t_{number:010}")
         given = (number, task.id, "a", "completed", 1, 1, "", "", 0, 1.0, encode(task))
         db.execute(SQL["insert_task"], (*given, "call", "x", "", "call", ""))
-        db.execute(SQL["insert_notice"], ("a", number, 0, number, 1, 0, "unread", 1.0, "", None))
+        db.execute(SQL["insert_notice"], ("a", number, 0, number, 1, 0, "unread", 1.0, "", "", None))
     db.execute("COMMIT")
     return db
 

@@ -78,7 +78,12 @@ async def test_a_column_beside_the_body(ledger: Path, column: str) -> None:
 
 @pytest.mark.parametrize(
     ("table", "change"),
-    [("notices", "at = 1.0"), ("notices", "number = number + 100"), ("events", "kind = 'x'")],
+    [
+        ("notices", "at = 1.0"),
+        ("notices", "number = number + 100"),
+        ("notices", "stood = '[9,0,9,0]'"),
+        ("events", "kind = 'x'"),
+    ],
 )
 async def test_notices_and_events(ledger: Path, table: str, change: str) -> None:
     where = "source = 3" if table == "notices" else "seq = 3"

@@ -21,6 +21,7 @@ LANDED = {
     "007_notice_sources.sql": "6d082a223ce01ca1f54272439267c5059aa140ce11d529da793cc5e65ea16f4e",
     "008_schedules.sql": "f1adabb6a4b0c7a08074673ecbe8fcbd9062c0a40b3e425dd0688e6af394a5f8",
     "009_plain_checks.sql": "92a7c6bb7aa9c6ec40167ea21090721c284d8eed799a3a42fcdd5c4a4ef4f867",
+    "010_stood.sql": "4d3b257ba5bdb84977dd9cbab362cf50525db4ca06d12ed91405400fb7b05c32",
 }
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from speaking import Speaker
 from tests.waiting import LIMIT, until_async
 
-from meantime import Meantime
+from meantime import Agent, Meantime
 from meantime.kernel.model import Failed
 from meantime.testing import FakeSessionRunner, Reply
 
@@ -229,6 +231,77 @@ async def test_what_is_resumed_counts_as_running(agent: Speaker, agents: FakeSes
     (told,) = await agent.told()
     assert told.visible.endswith("Task Progress: 1/2")
     assert RUNNING[0] in told.parts[1].text
+
+
+@pytest.mark.behaviour("N14", "R17")
+async def test_progress_is_what_held_at_the_ending_and_not_when_it_is_told(
+    agent: Speaker, agents: FakeSessionRunner
+) -> None:
+    """Three of a batch: the first ends, and is resumed before anybody is told."""
+    agents.hold("slow")
+    for number in range(2):
+        await agent.launch(f"slow {number}", agent="slow")
+    first = await agent.done("the first")
+    agents.hold("explore")
+    await agent.call("task", resume=first, prompt="More.")
+    (told,) = await agent.told()
+    assert told.visible.endswith("Task Progress: 1/3")
+
+
+@pytest.mark.behaviour("N13", "N14", "R17")
+async def test_a_resumed_task_joins_the_open_batch(agent: Speaker, agents: FakeSessionRunner) -> None:
+    first = await agent.done("the first")
+    agents.hold("slow", "explore")
+    slow = await agent.launch("the slow one", agent="slow")
+    await agent.call("task", resume=first, prompt="More.")
+    agents.release("slow")
+    await agent.thread.wait(slow, timeout=LIMIT)
+    agents.release("explore")
+    await agent.thread.wait(first, timeout=LIMIT)
+    alone, half, all_done = await agent.told()
+    assert alone.visible.endswith("Task Progress: 1/1")
+    assert half.visible.endswith("Task Progress: 1/2")
+    assert RUNNING[1] in half.parts[1].text
+    assert all_done.visible.endswith("Task Progress: 2/2")
+    assert "All 2 tasks finished." in all_done.parts[1].text
+
+
+@pytest.mark.behaviour("N13", "N14", "R17")
+async def test_a_named_batch_is_only_what_was_put_into_it(agent: Speaker, agents: FakeSessionRunner) -> None:
+    """It neither takes others in nor closes the open batch; and while it runs, not all is finished."""
+    agents.hold("slow", "named")
+    slow = await agent.launch("the slow one", agent="slow")
+    named = await agent.thread.start(Agent("named", "x"), batch="named")
+    await agent.done("another")
+    agents.release("named")
+    await named.wait()
+    later = await agent.launch("joins the slow one", agent="slow")
+    agents.release("slow")
+    await agent.thread.wait(slow, later, timeout=LIMIT)
+    told = await agent.told()
+    progress = [one.visible.rpartition(" ")[2] for one in told]
+    assert progress == ["1/2", "1/1", "2/3", "3/3"]
+    finished = ["tasks finished" in one.parts[1].text for one in told]
+    assert finished == [False, False, False, True]
+
+
+@pytest.mark.behaviour("N13", "N14", "R17", "L27")
+async def test_a_batch_that_was_over_is_open_again_after_a_restart(
+    agents: FakeSessionRunner, tmp_path: Path
+) -> None:
+    async with Meantime.open(tmp_path / "work.db", runners=[agents]) as mt:
+        first = await Speaker(mt, "asyncagents").done("the first")
+    agents.hold()
+    async with Meantime.open(tmp_path / "work.db", runners=[agents]) as mt:
+        agent = Speaker(mt, "asyncagents")
+        await agent.call("task", resume=first, prompt="More.")
+        second = await agent.launch("the second", agent="slow")
+        agents.release()
+        await agent.thread.wait(first, second, timeout=LIMIT)
+        told = await agent.told()
+    assert [one.visible.rpartition(" ")[2] for one in told] == ["1/1", "1/2", "2/2"]
+    assert "All 2 tasks finished." in told[-1].parts[1].text
+    assert "tasks finished" not in told[1].parts[1].text
 
 
 @pytest.mark.behaviour("N15", "R18")

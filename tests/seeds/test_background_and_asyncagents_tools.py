@@ -6,7 +6,7 @@ import pytest
 from speaking import Speaker
 from tests.waiting import LIMIT, until_async
 
-from meantime import Meantime
+from meantime import Agent, Meantime
 from meantime.kernel.model import Failed
 from meantime.testing import FakeSessionRunner, Reply, Session
 
@@ -110,6 +110,70 @@ async def test_a_resumed_task_says_so_while_it_runs(agent: Speaker, agents: Fake
     agents.release()
     await agent.thread.wait(id, timeout=LIMIT)
     assert (await agent.call("output", task_id=id)).data["status"] == "completed"
+
+
+@pytest.mark.behaviour("L16", "R2")
+@pytest.mark.scenario("000", "Track resumed status")
+@pytest.mark.scenario("001", "Track resumed status")
+async def test_a_resumed_task_says_so_while_it_waits_for_a_slot(
+    agent: Speaker, agents: FakeSessionRunner, mt: Meantime
+) -> None:
+    """From the answer of the resume to the end of that run."""
+    id = await agent.done()
+    agents.hold()
+    others = [await agent.launch("another") for _ in range(mt.limits().for_kind("agent"))]
+    said = await agent.call("task", resume=id, prompt="And the docs?")
+    task = await agent.thread.get(id)
+    assert (task.status, said.data["status"]) == ("queued", "resumed")
+    assert "Status: resumed" in (await agent.call("output", task_id=id)).text
+    assert f"- {id} (resumed) [resumed] explore:" in (await agent.call("list")).text
+    again = await agent.call("task", resume=id, prompt="And the tests?")
+    assert again.code == "being_resumed"
+    agents.release()
+    await agent.thread.wait(id, *others, timeout=LIMIT)
+    assert (await agent.call("output", task_id=id)).data["status"] == "completed"
+
+
+@pytest.mark.behaviour("R17")
+@pytest.mark.parametrize("session", [None, "s-known"])
+async def test_the_session_id_of_a_task_never_changes(
+    agent: Speaker, agents: FakeSessionRunner, session: str | None
+) -> None:
+    """It is the working session where that is known at the launch, otherwise the task for good."""
+    agents.hold()
+    if session is None:
+        said = await agent.call("task", description="find", prompt="Find them.", agent="explore")
+        id = called = said.data["task_id"]
+        assert said.data["sessionID"] == id
+    else:
+        id = (await agent.thread.start(Agent("explore", "Find them."), session=session)).id
+        called = session
+    await until_async(lambda: id in agents.at_gate, "the agent works, in a session that is known by now")
+    assert (await agent.call("output", task_id=id)).data["sessionID"] == called
+    agents.release()
+    await agent.thread.wait(id, timeout=LIMIT)
+    assert (await agent.thread.get(id)).session == (session or f"s-{id}")
+    for verb, arguments in (("output", {"task_id": called}), ("task", {"resume": called, "prompt": "More."})):
+        assert (await agent.call(verb, **arguments)).data["sessionID"] == called
+    await agent.thread.wait(id, timeout=LIMIT)
+    assert [task["sessionID"] for task in (await agent.call("list")).data["tasks"]] == [called]
+
+
+@pytest.mark.behaviour("R17")
+async def test_every_tool_takes_the_session_in_place_of_the_task(
+    agent: Speaker, agents: FakeSessionRunner, mt: Meantime
+) -> None:
+    id = await agent.done()
+    session = (await agent.thread.get(id)).session
+    assert session not in (None, id)
+    assert (await agent.call("output", task_id=session)).data["task_id"] == id
+    agents.hold()
+    said = await agent.call("task", resume=session, prompt="More.")
+    assert (said.data["task_id"], said.data["resumeCount"]) == (id, 1)
+    assert (await agent.call("cancel", task_id=session)).text.startswith(f"Task {id} (resumed) cancelled")
+    assert (await agent.call("clear", task_id=session)).data == {"cleared": 1}
+    other = Speaker(mt, agent.dialect, "conv-2")
+    assert (await other.call("output", task_id=session)).code == "not_found"
 
 
 @pytest.mark.behaviour("I2")

@@ -51,7 +51,7 @@ def _headline(notice: Notice) -> str:
 
 
 def _progress(notice: Notice) -> str:
-    """n of the batch's m have ended; what is being resumed counts as running."""
+    """n of the batch's m had ended when this one did; what was being resumed counted as running."""
     batch = notice.batch
     return f"{batch.ended}/{batch.total}" if batch is not None else "1/1"
 
@@ -77,14 +77,13 @@ def _hidden(notice: Notice) -> str:
 
 def _hint(notice: Notice) -> list[str]:
     batch = notice.batch
-    if batch is not None and batch.active > 0:
+    if batch is None or batch.active or notice.running or notice.task.follow_up:
         return [
             f'If you need results immediately, use asyncagents_output(task_id="{notice.task_id}").',
             "You can continue working or just say 'waiting' and halt.",
             "WATCH OUT for leftovers, you will likely WANT to wait for all agents to complete.",
         ]
-    total = batch.total if batch is not None else 1
-    return [f"All {total} tasks finished.", "Use asyncagents_output tools to see agent responses."]
+    return [f"All {batch.total} tasks finished.", "Use asyncagents_output tools to see agent responses."]
 
 
 DIALECT = AsyncAgents("asyncagents", forks=True, reads_settle=True)

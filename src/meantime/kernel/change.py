@@ -57,6 +57,7 @@ class Facts(Struct, frozen=True, gc=False):
     progress: Progress | None = None  # the last it said
     session: str | None = None  # where it worked
     next_run: Run | None = None  # for RESUME and RETRY
+    batch: str | None = None  # for RESUME: the batch that it joins, where that is not its own
     question: Question | None = None  # for ASK
     reply: Reply | None = None  # for ANSWER
     claim: Claim | None = None  # for START: the worker that performs it
@@ -249,6 +250,7 @@ def _new_run(task: Task, move: Move, status: Status, facts: Facts, now: float) -
         version=task.version + 1,
         updated_at=now,
         run=facts.next_run,
+        batch=task.batch if facts.batch is None else facts.batch,
         outcome=None,
         progress=None,
         late_result=None,

@@ -226,6 +226,13 @@ class Task(Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
         None  # the nearest agent above it, which may be its parent: they share a tree's budget
     )
     tells: str = ""  # the thread that is told of it, where that is not its own
+    launched_in: str | None = None  # its session, where that was known when it was launched
+
+    @property
+    def session_id(self) -> str:
+        """Its `sessionID` in the words of seed 001, which never changes: the session that was known when it
+        was launched, otherwise its own id."""
+        return self.launched_in or self.id
 
     @property
     def ended(self) -> bool:

@@ -72,8 +72,9 @@ class Notice(Struct, frozen=True):
     nonce: str  # made with the notice, so the output of a task cannot know it
     delivery: int = 1  # 2 and more: it was leased before and not acknowledged
     state: NoticeState = NoticeState.LEASED
-    batch: BatchCount | None = None
+    batch: BatchCount | None = None  # of an ending: as it stood then; None where that is not known
     body: NoticeBody | None = None  # the words of what is not an ending
+    running: int = 0  # of an ending: the tasks of its thread that were active then, without watches
 
     @property
     def ref(self) -> NoticeRef:

@@ -41,7 +41,7 @@ def fits(query: Query, task: Task) -> bool:
         and (query.statuses is None or task.status in query.statuses)
         and (query.batch is None or task.batch == query.batch)
         and (query.hidden or not task.hidden)
-        and (query.resumed is None or task.status is not Status.RUNNING or task.resumed == query.resumed)
+        and (query.resumed is None or task.ended or task.resumed == query.resumed)
         and (query.agent is None or task.agent_or_kind == query.agent)
         and (query.session is None or task.session == query.session)
         and (not query.search or query.search.casefold() in task.title.casefold())

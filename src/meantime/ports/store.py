@@ -43,6 +43,7 @@ class Committed(NamedTuple):
     seq: int = 0  # of the event
     number: int = 0  # of the last notice that was written
     existing: str = ""  # the id of the task that stands in the way
+    batch: BatchCount | None = None  # the task's batch after a start, an ending or a resume
 
 
 class Sort(StrEnum):
@@ -61,7 +62,7 @@ class Query(Struct, frozen=True):
     hidden: bool = False  # include cleared ones
     limit: int = 50
     offset: int = 0
-    resumed: bool | None = None  # of those that are running: only later runs, or only first ones
+    resumed: bool | None = None  # of those that are active: only later runs, or only first ones
     agent: str | None = None  # who works: an agent by its name, else the kind of work
     search: str = ""  # in the title, whatever the case
     session: str | None = None  # where the work is done
@@ -135,10 +136,11 @@ class Store(Protocol):
 
     def commit(self, change: Change) -> asyncio.Future[Committed]:
         """Writes the task if its version still holds; with it, in the same transaction, the
-        notices, each with the next number of its thread, the archived run and the event. A notice
-        that joins another takes its place and its number, if nobody has leased that one yet. Changes
-        handed in together may share one commit; a failing one does not sink its neighbours.
-        Cancelling the future does not take the change back."""
+        notices, each with the next number of its thread, the archived run and the event. The notice of an
+        ending keeps how its batch stands with it, and how many tasks of its thread are active, without
+        watches. A notice that joins another takes its place and its number, if nobody has leased that one
+        yet. Changes handed in together may share one commit; a failing one does not sink its neighbours, and
+        does not count. Cancelling the future does not take the change back."""
         ...
 
     # -- reading tasks

@@ -58,7 +58,7 @@ class Adoption:
         if options.on_limit is not None:
             self._admission.is_open(Lane(thread, order.work.kind), on_limit=options.on_limit)
         parent = await parent_of(options, self._record)
-        batch = await self._batches.choose(thread, options.batch)
+        batch = self._batches.choose(thread, options.batch)
         runner = self._engine.runner(order.work.kind)
         task = self._submission.new_task(thread, order, options, runner, batch, parent, running=True)
         task = replace(task, run=replace(task.run, started_at=task.created_at - running_for))

@@ -30,7 +30,6 @@ from meantime.ports.store import Entry, Settled, check_entry
 from meantime.ports.task_details import Attendance
 from meantime.ports.tasks import OpenTurn
 
-from .batches import Batches
 from .entropy import entropy
 from .record import DRAIN, Record
 from .settings import Settings
@@ -73,7 +72,6 @@ class Announcing:
     def __init__(
         self,
         record: Record,
-        batches: Batches,
         waking: Waking,
         settings: Settings,
         coming: Callable[[str], int],
@@ -82,7 +80,6 @@ class Announcing:
         self._coming = coming
         self._record = record
         self._store = record.store
-        self._batches = batches
         self._waking = waking
         self._settings = settings
         self._turns: dict[str, Holding] = {}
@@ -136,7 +133,7 @@ class Announcing:
         # is left, the store is asked.
         if len(notices) >= known and await self._store.notices(thread, [NoticeState.UNREAD], 1):
             await self._waking.refresh()
-        return await self._batches.label(notices)
+        return notices
 
     async def ack(
         self,
@@ -338,7 +335,7 @@ class Announcing:
     ) -> Sequence[Notice]:
         check_count(limit, "limit", 1, MAX_LEASED)
         check_count(offset, "offset", 0, 1 << 62)
-        return await self._batches.label(await self._store.notices(thread, _states(states), limit, offset))
+        return await self._store.notices(thread, _states(states), limit, offset)
 
     async def count_notices(self, thread: str | None, states: Iterable[str]) -> int:
         return await self._store.count_notices(thread, _states(states))

@@ -1,20 +1,16 @@
-"""batches: n of m, kept in memory for whatever is open, so that telling never counts history."""
+"""batches: which of them work joins; and how the newest stand, in memory, so that a look costs no history."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import TypeAlias
 
-from msgspec.structs import replace
-
 from meantime.kernel.change import Change
 from meantime.kernel.ids import ENTROPY, batch_id, check_id, is_unnamed
-from meantime.kernel.lifecycle import Status
 from meantime.kernel.limits import WATCH
 from meantime.kernel.model import BatchCount, Task
-from meantime.kernel.notices import Notice
 from meantime.kernel.overview import BatchStanding
 from meantime.ports.store import Committed
 
@@ -30,88 +26,80 @@ Key: TypeAlias = tuple[str, str]  # thread and batch: what has the same id in an
 class Batches:
     def __init__(self, record: Record) -> None:
         self._record = record
-        self._counts: dict[Key, BatchCount] = {}
+        self._counts: dict[Key, BatchCount] = {}  # as their last commits left them
         self._over: OrderedDict[Key, None] = OrderedDict()  # of those, what may be forgotten; oldest first
-        self._open: dict[str, str] = {}  # by thread: the batch that work without one joins
+        # By thread: batches without a name in which something is active. Work without a batch joins the last.
+        self._open: dict[str, dict[str, None]] = {}
 
     async def recover(self, active: Iterable[Task]) -> None:
         for task in active:
-            await self._know((task.thread, task.batch))
-            self._join(task)
+            known = self._counts.get((task.thread, task.batch))
+            self._update(task, known or await self._record.store.batch(task.batch, task.thread))
 
-    async def choose(self, thread: str, asked: str | None) -> str:
+    def choose(self, thread: str, asked: str | None) -> str:
         """The requested batch; or the thread's open one, where something is active; or a new one."""
         if asked is not None:
-            await self._know((thread, check_id(asked, "batch")))
-            return asked
-        batch = self._open.get(thread)
-        if batch is None:
-            batch = batch_id(entropy(ENTROPY))
-            self._remember((thread, batch), BatchCount(batch, 0, 0))
-            self._open[thread] = batch
+            return check_id(asked, "batch")
+        if open := self._open.get(thread):
+            return next(reversed(open))
+        batch = batch_id(entropy(ENTROPY))
+        self._remember((thread, batch), BatchCount(batch, 0, 0), is_over=True)
+        self._open[thread] = {batch: None}
         return batch
 
-    async def _know(self, key: Key) -> None:
-        """Before anything of ours is on its way to it: afterwards we count along."""
-        if key not in self._counts:
-            self._remember(key, await self._stored(key) or BatchCount(key[1], 0, 0))
-
-    async def _stored(self, key: Key) -> BatchCount | None:
-        thread, batch = key
-        return await self._record.store.batch(batch, thread)
-
-    def _remember(self, key: Key, count: BatchCount) -> None:
-        """In constant time: every start may bring a new batch, and many batches may be active."""
-        self._counts[key] = count
-        if count.active:
-            self._over.pop(key, None)
-            return
-        self._over[key] = None
-        if count.total:  # without any task yet it is open: its first one is on its way
-            self._leave(key)
-        while len(self._counts) > KEPT and len(self._over) > 1:
-            oldest, _ = self._over.popitem(last=False)
-            del self._counts[oldest]
-            self._leave(oldest)
-
-    def _join(self, task: Task) -> None:
-        """Work that is started next without a batch joins it. Nothing joins a watch, which may never end."""
-        if task.work.kind != WATCH:
-            self._open[task.thread] = task.batch
-
-    def _leave(self, key: Key) -> None:
-        thread, batch = key
-        if self._open.get(thread) == batch:
-            del self._open[thread]
+    def of_resumed(self, task: Task) -> str:
+        """A task joins the open batch, unless it was put into one that has a name."""
+        open = self._open.get(task.thread, {})
+        if task.batch in open or not is_unnamed(task.batch):
+            return task.batch
+        active = (batch for batch in reversed(open) if self._counts[task.thread, batch].active)
+        return next(active, task.batch)
 
     def on_commit(self, change: Change, committed: Committed) -> None:
-        task = change.task
-        key = (task.thread, task.batch)
-        count = self._counts.get(key)
+        left = change.archives
+        if left is not None and left.batch != change.task.batch:
+            self._forget((left.thread, left.batch))
+        self._update(change.task, committed.batch)
+
+    def _update(self, task: Task, count: BatchCount | None) -> None:
+        """Nothing joins the batch of a watch, which may never end."""
         if count is None:
             return
-        if change.replaces == 0:
-            count = replace(count, total=count.total + 1)
-            self._join(task)
-        elif change.ends:
-            failed = task.status is not Status.COMPLETED
-            count = replace(count, ended=count.ended + 1, failed=count.failed + failed)
-        elif change.archives is not None:  # resumed: it counts as running again
-            failed = change.archives.status is not Status.COMPLETED
-            count = replace(count, ended=count.ended - 1, failed=count.failed - failed)
-            self._open.setdefault(task.thread, task.batch)
-        else:
+        is_over = not count.active
+        if is_over:
+            self._leave(task.thread, count.id)
+        elif task.work.kind != WATCH and is_unnamed(count.id):
+            self._open.setdefault(task.thread, {})[count.id] = None
+        self._remember((task.thread, count.id), count, is_over=is_over)
+
+    def _remember(self, key: Key, count: BatchCount, *, is_over: bool) -> None:
+        """In constant time: every start may bring a new batch, and many batches may be active."""
+        self._counts[key] = count
+        self._over.pop(key, None)
+        if not is_over:
             return
-        self._remember(key, count)
+        self._over[key] = None
+        while len(self._counts) > KEPT and len(self._over) > 1:
+            self._forget(next(iter(self._over)))
+
+    def _forget(self, key: Key) -> None:
+        """A batch that is over; or one that never had a task, and is still open."""
+        self._counts.pop(key, None)
+        self._over.pop(key, None)
+        self._leave(*key)
+
+    def _leave(self, thread: str, batch: str) -> None:
+        open = self._open.get(thread, {})
+        open.pop(batch, None)
+        if not open:
+            self._open.pop(thread, None)
 
     async def count(self, batch: str, thread: str | None) -> BatchCount | None:
         """The count for one thread: it counts the tasks that it may cancel. People count the tasks of all
         threads.
         """
-        if thread is None:
-            return await self._record.store.batch(batch, None)
-        known = self._counts.get((thread, batch))
-        return known if known is not None and known.total else await self._stored((thread, batch))
+        known = None if thread is None else self._counts.get((thread, batch))
+        return known if known and known.total else await self._record.store.batch(batch, thread)
 
     def newest(self, most: int, thread: str | None) -> Iterator[BatchStanding]:
         """Batches that people named, or that hold several tasks: first those where something is active, then
@@ -123,21 +111,3 @@ class Batches:
         named = ((key, one) for key, one in counts if one.total > 1 or (one.total and not is_unnamed(one.id)))
         for (owner, id), count in islice(named, most):
             yield BatchStanding(id, owner, count.ended, count.failed, count.total)
-
-    async def label(self, notices: Sequence[Notice]) -> list[Notice]:
-        """Notices told together count up to where their batch stands: 3 of 5, then 4 of 5."""
-        labelled: list[Notice] = []
-        counts: dict[Key, BatchCount | None] = {}
-        for notice in reversed(notices):
-            if notice.body is not None:  # only an ending counts
-                labelled.append(notice)
-                continue
-            thread, batch = key = (notice.task.thread, notice.task.batch)
-            if key not in counts:
-                counts[key] = await self.count(batch, thread)
-            count = counts[key]
-            labelled.append(replace(notice, batch=count))
-            if count is not None:
-                counts[key] = replace(count, ended=max(1, count.ended - 1))
-        labelled.reverse()
-        return labelled

@@ -59,7 +59,7 @@ class Calls:
         options = check_fields(options)
         limit = _threshold(threshold)
         parent = await parent_of(options, self._record)
-        batch = await self._batches.choose(thread, options.batch)
+        batch = self._batches.choose(thread, options.batch)
         runner = self._engine.runner(order.work.kind)
         task = self._submission.new_task(thread, order, options, runner, batch, parent, running=True)
         assignment = Assignment(task, order.target, order.args, order.kwargs, foreground=True)

@@ -72,10 +72,10 @@ class Looking:
         self._closed = False
 
     async def find(self, ref: str, thread: str | None) -> Task:
-        """An exact id, otherwise a unique prefix, otherwise the id of one of its notices: a model uses the id
-        that it was told. Another thread's task is not found."""
+        """An exact id, otherwise its session's, otherwise a unique prefix, otherwise the id of one of its
+        notices: a model uses the id that it was told. Another thread's task is not found."""
         ref, thread = check_id(ref, "task id"), check_scope(thread)
-        if task := await self._exact(ref, thread):
+        if task := await self._exact(ref, thread) or await self._in_session(ref, thread):
             return task
         found = await self._record.store.find(ref, thread, 11)
         if len(found) > 1:
@@ -90,6 +90,11 @@ class Looking:
     async def _exact(self, id: str, thread: str | None) -> Task | None:
         task = self._record.live.get(id) or await self._record.store.load(id)
         return task if task is not None and thread in (None, task.thread) else None
+
+    async def _in_session(self, session: str, thread: str | None) -> Task | None:
+        """The newest, where a session was used by several."""
+        found = await self._record.store.list(Query(thread, session=session, hidden=True, limit=1))
+        return self._record.live.get(found[0].id, found[0]) if found else None
 
     async def get(self, ref: str, thread: str | None) -> Task:
         return self._runs.seen(await self.find(ref, thread))

@@ -82,9 +82,7 @@ class Stages:
         self.clearing = Clearing(self.record, self.looking, engine, self.sessions)
         self.waking = Waking(store, clock, settings.wakes, linked.inbox_filled)
         self.reminding = Reminding(self.record, lambda: self.admission.slots.limits)
-        self.announcing = Announcing(
-            self.record, self.batches, self.waking, settings, self.reminding.pending_of
-        )
+        self.announcing = Announcing(self.record, self.waking, settings, self.reminding.pending_of)
         self.observing = Observing(self.record)
         self.tally = Tally(self.record, self.admission, self.batches, self.waking)
         self.usual = UsualDurations(self.record)

@@ -65,7 +65,7 @@ class Submission:
         options = check_fields(options)
         runner = self._engine.runner(order.work.kind)
         parent = await parent_of(options, self._record)
-        batch = await self._batches.choose(thread, self._batch_of(order, options))
+        batch = self._batches.choose(thread, self._batch_of(order, options))
         place = self._place_of(order, options)
         if place and order.work.kind == "shell":
             order = order.for_worker()
@@ -259,7 +259,8 @@ class Submission:
 
     async def _next_run(self, task: Task, run: Run) -> Task:
         enqueue = self._enqueue(Assignment(task))
-        moved = await self._record.move(task.id, Move.RESUME, Facts(next_run=run), enqueue)
+        facts = Facts(next_run=run, batch=self._batches.of_resumed(task))
+        moved = await self._record.move(task.id, Move.RESUME, facts, enqueue)
         if moved.disposition is not Disposition.APPLIED:
             raise _busy(moved.task)
         return self._record.live.get(task.id, moved.task)
@@ -296,6 +297,7 @@ class Submission:
         wanted = standing.timeout if options.timeout is None else options.timeout
         timeout = resolve(wanted, self._settings.default_timeout, self._settings.max_timeout)
         depth = 0 if parent is None else parent.depth + 1
+        session = None if options.fork else options.session
         self._admission.check_depth(depth)
         return Task(
             id=new_id() if options.id is None else options.id,
@@ -318,7 +320,8 @@ class Submission:
             message_id=options.message_id,
             parent=None if parent is None else parent.id,
             depth=depth,
-            session=None if options.fork else options.session,
+            session=session,
+            launched_in=session,
             forked=options.fork,
             notify=options.notify,
             retry=options.retry,

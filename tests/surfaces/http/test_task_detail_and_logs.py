@@ -46,7 +46,7 @@ async def test_a_task_is_a_full_object_with_the_seeds_names(http: httpx.AsyncCli
     told = {name: task[name] for name in task if name not in (*apart, *DETAILS)}
     assert task.keys() >= set(DETAILS)
     assert told == {
-        "sessionID": f"s-{handle.id}", "parentSessionID": "conv-1", "parentMessageID": "m-1",
+        "sessionID": handle.id, "parentSessionID": "conv-1", "parentMessageID": "m-1",
         "description": "Explore", "prompt": "look around", "agent": "explore", "status": "completed",
         "batchId": "b-1", "resumeCount": 0, "isForked": False, "retrievedAt": None, "result": "found it",
         "error": None, "id": handle.id, "kind": "agent", "state": "completed", "parentTaskID": None,

@@ -128,21 +128,18 @@ class SessionDialect:
 
     def _started(self, ask: Ask, answer: Answer) -> Said:
         task = answer.task
-        resumed = isinstance(ask, asks.Resume)
-        what = f"Resume #{task.resume_count} started" if resumed else "Task launched"
-        # It may be on its way to a slot, for which there is no word: to who asked, it is being resumed.
-        word = "resumed" if resumed else session_texts.word(task)
+        what = f"Resume #{task.resume_count} started" if isinstance(ask, asks.Resume) else "Task launched"
         lines = [
             f"{what} in the background.",
             f"Task ID: {session_texts.marked(task, forks=self._forks)}",
             f"Description: {one_line(task.title)}",
             f"Agent: {one_line(task.agent_or_kind, 60)}",
-            f"Status: {word}",
+            f"Status: {session_texts.word(task)}",
             *task_text.reduced(task),
             "You are notified when it ends. Do not poll; go on with other work, or end your turn. To wait "
             f'for it, use {self.name}_output(task_id="{task.id}", block=true).',
         ]
-        return Said("\n".join(lines), data={**session_texts.data_of(task), "status": word})
+        return Said("\n".join(lines), data=session_texts.data_of(task))
 
     def _detail(self, ask: asks.Read, answer: Answer) -> Said:
         task = answer.task

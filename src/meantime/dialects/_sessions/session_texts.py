@@ -15,10 +15,8 @@ from meantime.toolset.task_text import cleaned, reduced
 
 def status_word(status: Status, run: int) -> str:
     match status:
-        case Status.RUNNING:
+        case Status.QUEUED | Status.RUNNING | Status.WAITING | Status.CANCELLING:
             return "resumed" if run > 1 else "running"
-        case Status.QUEUED | Status.WAITING | Status.CANCELLING:
-            return "running"
         case Status.COMPLETED:
             return "completed"
         case Status.FAILED | Status.TIMED_OUT | Status.LOST:
@@ -120,7 +118,7 @@ def data_of(task: Task) -> dict[str, Any]:
     outcome = task.outcome
     found: dict[str, Any] = {
         "task_id": task.id,
-        "sessionID": task.session or task.id,
+        "sessionID": task.session_id,
         "parentSessionID": task.thread,
         "parentMessageID": task.message_id,
         "description": task.title,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 
-from meantime.kernel.model import Task
+from meantime.kernel.model import BatchCount, Task
 from meantime.kernel.notice_sources import Draft, NoticeBody, notice_id
 from meantime.kernel.notices import NoticeState
 from meantime.kernel.row_facts import EndingDelivery
@@ -35,8 +35,8 @@ class NoticeRecord:
     """A notice as the store keeps it: what happened to it, beside what it says."""
 
     __slots__ = (
-        "at", "body", "deliveries", "failures", "id", "nonce", "number", "of", "run", "state", "thread",
-        "told_at", "turn", "turn_number", "waits",
+        "at", "batch", "body", "deliveries", "failures", "id", "nonce", "number", "of", "run", "running",
+        "state", "thread", "told_at", "turn", "turn_number", "waits",
     )  # fmt: skip
 
     def __init__(self, of: TaskRecord | None, draft: Draft, number: int) -> None:
@@ -45,6 +45,8 @@ class NoticeRecord:
         self.thread = draft.thread
         self.at = draft.at
         self.body: NoticeBody | None = draft.body
+        self.batch: BatchCount | None = None  # of an ending: how things stood then
+        self.running = 0
         self.run = 0 if of is None else of.task.run.number
         self.id = _id(of, draft)
         self.number = number

@@ -69,6 +69,8 @@ class MemoryStore(MemorySchedules):
         if refusal is not None:
             return refusal
         record = self._tasks.create(change.task) if creates else self._tasks.replace(change.task)
+        counts = creates or change.ends or change.archives is not None
+        batch = self._tasks.batch(change.task.batch, change.task.thread) if counts else None
         if change.archives is not None:
             record.runs.append(change.archives)
         number = 0
@@ -76,7 +78,9 @@ class MemoryStore(MemorySchedules):
             number = self._tell(record, draft)
         if change.ends:
             self._tasks.end(record)
-        return Committed(CommitResult.DONE, self._journal.write(change.event), number)
+            ending = record.notices[-1]
+            ending.batch, ending.running = batch, self._tasks.active_of[change.task.thread]
+        return Committed(CommitResult.DONE, self._journal.write(change.event), number, batch=batch)
 
     def _refuse_new(self, task: Task) -> Committed | None:
         if task.id in self._tasks.records:
@@ -282,7 +286,8 @@ class MemoryStore(MemorySchedules):
 
 
 def _notice(kept: NoticeRecord) -> Notice:
-    return Notice(kept.task, kept.number, kept.nonce, kept.deliveries, kept.state, body=kept.body)
+    told = (kept.number, kept.nonce, kept.deliveries, kept.state, kept.batch)
+    return Notice(kept.task, *told, body=kept.body, running=kept.running)
 
 
 def _entry(kept: NoticeRecord) -> InboxEntry:

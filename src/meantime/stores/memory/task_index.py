@@ -9,7 +9,7 @@ from itertools import chain, count, islice
 from typing import assert_never
 
 from meantime.kernel.lifecycle import ACTIVE, ENDED, Status
-from meantime.kernel.limits import Retention
+from meantime.kernel.limits import WATCH, Retention
 from meantime.kernel.model import BatchCount, Task
 from meantime.kernel.stats import Heap, Statistics
 from meantime.ports.search_filter import fits
@@ -23,7 +23,7 @@ class BatchCounters:
 
     def __init__(self) -> None:
         self.records: dict[str, TaskRecord] = {}
-        self.statuses: Counter[Status] = Counter()
+        self.statuses: Counter[tuple[str, Status]] = Counter()  # by thread
 
 
 class TaskIndex:
@@ -43,6 +43,7 @@ class TaskIndex:
         # Ended and not cleared, by completion number.
         self._endings: defaultdict[str, dict[str, TaskRecord]] = defaultdict(dict)
         self._batches: dict[str, BatchCounters] = {}
+        self.active_of: Counter[str] = Counter()  # by thread, without watches
 
     # -- writing
     def create(self, task: Task) -> TaskRecord:
@@ -64,6 +65,11 @@ class TaskIndex:
         record = self.records[task.id]
         before, record.task = record.task, task
         self._count(before, -1)
+        if before.batch != task.batch:
+            self._leave_batch(before)
+            batch = self._batches.setdefault(task.batch, BatchCounters())
+            records = sorted((*batch.records.values(), record), key=by_birth)
+            batch.records = {one.task.id: one for one in records}
         self._count(task, 1)
         if not task.ended:
             self._active[task.id] = record
@@ -97,17 +103,22 @@ class TaskIndex:
             if not self._children[task.parent]:
                 del self._children[task.parent]
         if task.batch:
-            del self._batches[task.batch].records[task.id]
-            if not self._batches[task.batch].records:
-                del self._batches[task.batch]
+            self._leave_batch(task)
         self._endings[task.thread].pop(task.id, None)
         del self._threads[task.thread][task.id], self.ended[task.id], self.records[task.id]
+
+    def _leave_batch(self, task: Task) -> None:
+        del self._batches[task.batch].records[task.id]
+        if not self._batches[task.batch].records:
+            del self._batches[task.batch]
 
     def _count(self, task: Task, by: int) -> None:
         self.statuses[task.status] += by
         self.shown[task.status] += 0 if task.hidden else by
         if task.batch:
-            self._batches[task.batch].statuses[task.status] += by
+            self._batches[task.batch].statuses[task.thread, task.status] += by
+        if not task.ended and task.work.kind != WATCH:
+            self.active_of[task.thread] += by
 
     # -- reading
     def following(self) -> Sequence[Task]:
@@ -205,10 +216,12 @@ class TaskIndex:
         batch = self._batches.get(id)
         if batch is None:
             return None
-        statuses = batch.statuses
         if thread is not None:
-            tasks = (record.task for record in batch.records.values())
-            statuses = Counter(task.status for task in tasks if task.thread == thread)
+            statuses = {status: batch.statuses[thread, status] for status in Status}
+        else:
+            statuses = Counter[Status]()
+            for (_, status), tasks in batch.statuses.items():
+                statuses[status] += tasks
         ended = sum(statuses[status] for status in ENDED)
         total = sum(statuses.values())
         return BatchCount(id, ended, total, ended - statuses[Status.COMPLETED]) if total else None

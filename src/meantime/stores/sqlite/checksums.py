@@ -65,12 +65,20 @@ def checksum(joined: str) -> int:
 
 
 def of_notice(
-    thread: object, number: object, kind: object, source: object, run: object, seq: object, at: float
+    thread: object,
+    number: object,
+    kind: object,
+    source: object,
+    run: object,
+    seq: object,
+    at: float,
+    stood: str | None = None,
 ) -> int:
     """The checksum of the constant fields of a notice. Its state is held by the constraints of its table; its
-    words have a checksum of their own. That of an ending is older than the other kinds."""
+    words have a checksum of their own. That of an ending is older than the other kinds, and than `stood`."""
     if not kind:
-        return checksum(f"{thread}\0{number}\0{source}\0{run}\0{_decimal(at)}")
+        more = f"\0{stood}" if stood else ""
+        return checksum(f"{thread}\0{number}\0{source}\0{run}\0{_decimal(at)}{more}")
     return checksum(f"{thread}\0{number}\0{kind}\0{source}\0{run}\0{seq}\0{_decimal(at)}")
 
 

@@ -63,6 +63,7 @@ class Changes:
         self._numbers: dict[str, int] = {}
         self._given: dict[str, float] = {}  # threads with new numbers in this group, and when
         self._tallies = counters.Tallies()
+        self.batches = counters.BatchTallies()
 
     def apply(
         self, cursor: sqlite3.Cursor, change: Change, body: bytearray, archived: bytearray | None
@@ -73,16 +74,20 @@ class Changes:
             self.write_rows(cursor)
             if (refusal := _join(cursor, change)) is not None:
                 return refusal
+        self.batches.prepare(cursor, change)
         written = self._create if change.replaces == 0 else self._update
         if (refusal := written(cursor, change, body)) is not None:
             return refusal
         if archived is not None and change.archives is not None:
             cursor.execute(SQL["insert_run"], (task.id, change.archives.run.number, archived))
-        number = 0
+            if change.archives.batch != task.batch:
+                cursor.execute(SQL["join_batch"], (task.batch, task.id))
+        batch, ends, number = self.batches.note(change), change.ends, 0
+        stood = self.batches.stood(task, batch) if ends else ""
         for draft in change.notices:
             if not draft.joins:
-                number = self.add_notice(cursor, self._place(cursor, task.id), draft, task.run.number)
-        if change.ends:
+                number = self.add_notice(cursor, self._place(cursor, task.id), draft, task.run.number, stood)
+        if ends:
             self._places.pop(task.id, None)
         seq = 0
         event = change.event
@@ -90,7 +95,7 @@ class Changes:
             seq = self.add_event(
                 cursor, event.kind, task.id, task.thread, event.run, str(event.status), event.at
             )
-        return Committed(CommitResult.DONE, seq, number)
+        return Committed(CommitResult.DONE, seq, number, batch=batch)
 
     def _create(self, cursor: sqlite3.Cursor, change: Change, body: bytearray) -> Committed | None:
         task = change.task
@@ -138,8 +143,10 @@ class Changes:
         self._events.append((seq, kind, task, thread, run, status, at, summed))
         return seq
 
-    def add_notice(self, cursor: sqlite3.Cursor, source: int | None, draft: Draft, run: int = 0) -> int:
-        """`run` is that of an ending; the body of every other notice says its own."""
+    def add_notice(
+        self, cursor: sqlite3.Cursor, source: int | None, draft: Draft, run: int = 0, stood: str = ""
+    ) -> int:
+        """`run` and `stood` are those of an ending; the body of every other notice says its own run."""
         thread, when = draft.thread, draft.at
         number = self._numbers.get(thread)
         if number is None:
@@ -151,9 +158,10 @@ class Changes:
         state = "muted" if draft.muted else "unread"
         kind, seq, body = 0, 0, ""  # which is NULL
         if draft.body is not None:
+            stood = ""
             kind, run, seq, body = KINDS.index(draft.body.kind), *draft.body.ref[2:], seal(encode(draft.body))
-        summed = of_notice(thread, number, kind, source, run, seq, when)
-        self._notices.append((thread, number, kind, source, run, seq, state, when, body, summed))
+        summed = of_notice(thread, number, kind, source, run, seq, when, stood)
+        self._notices.append((thread, number, kind, source, run, seq, state, when, stood, body, summed))
         return number
 
     def write_rows(self, cursor: sqlite3.Cursor) -> None:
@@ -181,6 +189,7 @@ class Changes:
             cursor.executemany(KEEP_NUMBERS, rows)
             self._given.clear()
         self._tallies.finish(cursor)
+        self.batches.finish()
         if len(self._numbers) > MAX_NUMBERS:
             self._numbers.clear()
         if len(self._places) > MAX_PLACES:
@@ -197,6 +206,7 @@ class Changes:
         self._numbers.clear()
         self._given.clear()
         self._tallies.forget()
+        self.batches.forget()
 
 
 def _write(cursor: sqlite3.Cursor, statement: str, rows: Collection[tuple[object, ...]]) -> int:

@@ -128,11 +128,12 @@ def notice_problem(
     run: object,
     seq: object,
     at: Any,
+    stood: Any,
     stored: int | None,
     words: Any,
 ) -> str:
     try:
-        verify(stored, of_notice(thread, number, kind, source, run, seq, at))
+        verify(stored, of_notice(thread, number, kind, source, run, seq, at, stood))
         if kind and decode_words(words).ref[2:] != (run, seq):
             return _CONTRADICTS
     except BAD as problem:

@@ -26,7 +26,8 @@ def delete_tasks(
     for id in ids:
         row = cursor.execute(SQL[statement], (id,)).fetchone()
         if row:
-            seq, thread, run, status = row
+            seq, thread, run, status, batch = row
+            changes.batches.forget_batch(thread, batch)
             deleted.append(id)
             cursor.execute(SQL["delete_runs"], (id,))
             cursor.execute(SQL["delete_notices"], (seq,))

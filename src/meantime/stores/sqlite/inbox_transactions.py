@@ -6,12 +6,11 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from meantime.kernel.lifecycle import ENDED, Status
-from meantime.kernel.model import BatchCount
 from meantime.kernel.notice_sources import NoticeRef, SourceKind, notice_id, parse_notice_id
 from meantime.kernel.notices import Notice, NoticeState
 from meantime.ports.store import Entry, Settled
 
+from . import counters
 from .checksums import BAD, decode_task, decode_words, of_notice, seal, verify
 from .commit import KINDS, SQL, encode
 
@@ -62,10 +61,11 @@ def compose(row: Sequence[Any]) -> Notice:
     """Raises one of BAD where the notice, or its task, cannot be read."""
     *key, stored, words, nonce, deliveries, state, is_current, body, archived = row
     verify(stored, of_notice(*key))
-    number, kind = key[1], key[2]
+    number, kind, stood = key[1], key[2], key[7]
     if not kind:
         task = decode_task(body if is_current else archived)
-        return Notice(task, number, nonce, deliveries, NoticeState(state))
+        notice = Notice(task, number, nonce, deliveries, NoticeState(state))
+        return notice if stood is None else counters.with_standing(notice, stood)
     said = decode_words(words)
     about = None if body is None else decode_task(body)
     return Notice(about, number, nonce, deliveries, NoticeState(state), body=said)
@@ -77,15 +77,6 @@ def key_of(row: Sequence[Any]) -> object:
     if stored not in (None, of_notice(*key)):
         return tuple(key[:2])
     return words or (body if is_current else archived)
-
-
-def batch_count(batch: str, rows: Sequence[tuple[str, int]]) -> BatchCount | None:
-    by_status = dict(rows)
-    if not by_status:
-        return None
-    ended = sum(count for status, count in by_status.items() if status in ENDED)
-    good = by_status.get(Status.COMPLETED, 0)
-    return BatchCount(batch, ended, sum(by_status.values()), ended - good)
 
 
 def read(cursor: sqlite3.Cursor, turn: str, task_id: str, run: int, now: float) -> bool:

@@ -122,7 +122,8 @@ def _where(query: Query) -> tuple[str, list[object]]:
         where.append(f"status IN ({','.join('?' * len(query.statuses))})")
         values += sorted(query.statuses)
     if query.resumed is not None:
-        where.append(f"(status != 'running' OR run {'>' if query.resumed else '='} 1)")
+        active = "status IN ('queued', 'running', 'waiting', 'cancelling')"
+        where.append(f"(NOT {active} OR run {'>' if query.resumed else '='} 1)")
     for term in query.terms:
         _add_term(term, where, values)
     for column, place in (("seq >=", query.since), ("seq <", query.until)):

@@ -29,8 +29,8 @@ INSERT INTO threads (id, ended, claimed) VALUES (?1, ?2, ?3)
 ON CONFLICT (id) DO UPDATE SET ended = ?2;
 
 -- name: insert_notice
-INSERT INTO notices (thread, number, kind, source, run, seq, state, at, body, sum)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?);
+INSERT INTO notices (thread, number, kind, source, run, seq, state, at, stood, body, sum)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), nullif(?, ''), ?);
 
 -- name: join_notice
 UPDATE notices SET at = ?, body = ?, sum = ? WHERE thread = ? AND number = ?;
@@ -45,6 +45,9 @@ SELECT seq FROM tasks WHERE id = ? AND version = ?;
 
 -- name: insert_run
 INSERT INTO runs (task_id, run, body) VALUES (?, ?, ?);
+
+-- name: join_batch
+UPDATE tasks SET batch = nullif(?, '') WHERE id = ?;
 
 -- name: task_of_call
 SELECT id FROM tasks WHERE thread = ? AND tool_call = ?;
@@ -82,6 +85,10 @@ WHERE n.thread = ? AND n.kind = 0 AND (n.state = 'unread' OR n.state = 'leased' 
 
 -- name: batch_count
 SELECT status, count(*) FROM tasks WHERE batch = ?1 AND (?2 IS NULL OR +thread = ?2) GROUP BY status;
+
+-- name: active_of_thread
+SELECT count(*) FROM tasks INDEXED BY tasks_by_thread
+WHERE thread = ? AND status IN ('queued', 'running', 'waiting', 'cancelling') AND kind IS NOT ?;
 
 -- name: span_of_tasks
 SELECT (SELECT min(seq) FROM tasks), (SELECT max(seq) FROM tasks);
@@ -205,7 +212,7 @@ UPDATE threads SET claimed = ?1, turns = turns + (turn IS NOT ?2), turn = ?2 WHE
 RETURNING turns;
 
 -- name: leased_to
-SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.sum, n.body, n.nonce, n.deliveries, n.state,
+SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.stood, n.sum, n.body, n.nonce, n.deliveries, n.state,
   t.run = n.run, t.body, r.body
 FROM notices AS n INDEXED BY notices_open
 LEFT JOIN tasks AS t ON n.kind < 2 AND t.seq = n.source LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
@@ -213,7 +220,7 @@ WHERE n.thread = ? AND n.state = 'leased' AND n.turn = ?
   AND n.number IN (SELECT value FROM json_each(?)) ORDER BY n.number;
 
 -- name: notices
-SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.sum, n.body, n.nonce, n.deliveries, n.state,
+SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.stood, n.sum, n.body, n.nonce, n.deliveries, n.state,
   t.run = n.run, t.body, r.body
 FROM notices AS n LEFT JOIN tasks AS t ON n.kind < 2 AND t.seq = n.source
 LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
@@ -221,7 +228,7 @@ WHERE n.state IN (SELECT value FROM json_each(?1))
 ORDER BY n.thread, n.number LIMIT ?2 OFFSET ?3;
 
 -- name: notices_of
-SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.sum, n.body, n.nonce, n.deliveries, n.state,
+SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.stood, n.sum, n.body, n.nonce, n.deliveries, n.state,
   t.run = n.run, t.body, r.body
 FROM notices AS n LEFT JOIN tasks AS t ON n.kind < 2 AND t.seq = n.source
 LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
@@ -229,7 +236,7 @@ WHERE n.state IN (SELECT value FROM json_each(?1)) AND n.thread = ?2
 ORDER BY n.thread, n.number LIMIT ?3 OFFSET ?4;
 
 -- name: open_notices
-SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.sum, n.body, n.nonce, n.deliveries, n.state,
+SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.stood, n.sum, n.body, n.nonce, n.deliveries, n.state,
   t.run = n.run, t.body, r.body
 FROM notices AS n INDEXED BY notices_open LEFT JOIN tasks AS t ON n.kind < 2 AND t.seq = n.source
 LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
@@ -238,7 +245,7 @@ WHERE (n.state = 'unread' OR n.state = 'leased' OR n.state = 'parked')
 ORDER BY n.thread, n.number LIMIT ?2 OFFSET ?3;
 
 -- name: open_notices_of
-SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.sum, n.body, n.nonce, n.deliveries, n.state,
+SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.stood, n.sum, n.body, n.nonce, n.deliveries, n.state,
   t.run = n.run, t.body, r.body
 FROM notices AS n INDEXED BY notices_open LEFT JOIN tasks AS t ON n.kind < 2 AND t.seq = n.source
 LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
@@ -247,14 +254,14 @@ WHERE (n.state = 'unread' OR n.state = 'leased' OR n.state = 'parked')
 ORDER BY n.thread, n.number LIMIT ?3 OFFSET ?4;
 
 -- name: inbox_before
-SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.sum, n.body, n.nonce, n.deliveries, n.state,
+SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.stood, n.sum, n.body, n.nonce, n.deliveries, n.state,
   t.run = n.run, t.body, r.body,
   n.turn, CASE WHEN n.turn IS NOT NULL THEN n.turn_number END, n.failures, n.parked_for, n.told_at
 FROM notices AS n LEFT JOIN tasks AS t ON n.kind < 2 AND t.seq = n.source LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
 WHERE n.thread = ? AND n.number < ? ORDER BY n.number DESC LIMIT ?;
 
 -- name: inbox_of_task
-SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.sum, n.body, n.nonce, n.deliveries, n.state,
+SELECT n.thread, n.number, n.kind, n.source, n.run, n.seq, n.at, n.stood, n.sum, n.body, n.nonce, n.deliveries, n.state,
   t.run = n.run, t.body, r.body,
   n.turn, CASE WHEN n.turn IS NOT NULL THEN n.turn_number END, n.failures, n.parked_for, n.told_at
 FROM notices AS n LEFT JOIN tasks AS t ON n.kind < 2 AND t.seq = n.source LEFT JOIN runs AS r ON r.task_id = t.id AND r.run = n.run
@@ -380,7 +387,7 @@ SELECT seq, id, thread, status, version, run, batch, tool_call, hidden, updated,
 SELECT task_id, run, body FROM runs WHERE (task_id, run) > (?, ?) ORDER BY task_id, run LIMIT ?;
 
 -- name: contents_of_notices
-SELECT thread, number, kind, source, run, seq, at, sum, body FROM notices WHERE (thread, number) > (?, ?)
+SELECT thread, number, kind, source, run, seq, at, stood, sum, body FROM notices WHERE (thread, number) > (?, ?)
 ORDER BY thread, number LIMIT ?;
 
 -- name: contents_of_transcripts
@@ -464,14 +471,14 @@ WHERE t.id = ? AND t.status IN ('completed', 'failed', 'cancelled', 'timed_out',
 -- name: delete_ended
 DELETE FROM tasks
 WHERE id = ? AND status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost')
-RETURNING seq, thread, run, status;
+RETURNING seq, thread, run, status, batch;
 
 -- name: delete_told
 DELETE FROM tasks
 WHERE id = ?1 AND status IN ('completed', 'failed', 'cancelled', 'timed_out', 'lost')
   AND NOT EXISTS (SELECT 1 FROM notices AS n
                   WHERE n.kind IN (0, 1) AND n.source = tasks.seq AND n.state IN ('unread', 'leased', 'parked'))
-RETURNING seq, thread, run, status;
+RETURNING seq, thread, run, status, batch;
 
 -- name: delete_runs
 DELETE FROM runs WHERE task_id = ?;

@@ -127,7 +127,7 @@ def _without_garbled_turn(row: Row) -> Row:
     return row
 
 
-_NOTICE = ("thread", "number", "kind", "source", "run", "seq", "at", "sum", "body")
+_NOTICE = ("thread", "number", "kind", "source", "run", "seq", "at", "stood", "sum", "body")
 _EVENT = ("kind", "task_id", "thread", "run", "status", "at", "sum")
 _PROBLEMS: dict[str, Callable[[Row], str]] = {
     "runs": lambda row: run_problem(row["task_id"], row["run"], row["body"]),

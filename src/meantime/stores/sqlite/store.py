@@ -177,7 +177,7 @@ class SqliteStore(InboxReads, RowReads, ScheduleTable):
         return self._tasks(SQL["tasks_following"], ())
 
     async def batch(self, id: str, thread: str | None = None) -> BatchCount | None:
-        return inbox_transactions.batch_count(id, self._rows(SQL["batch_count"], id, thread))
+        return counters.batch_count(id, self._rows(SQL["batch_count"], id, thread))
 
     async def counts(self) -> Mapping[str, int]:
         found = dict(self._query(counters.counts))

@@ -29,7 +29,7 @@ def wire_task(task: Task, *, whole: bool = False) -> WireTask:
     result, cut = _result(task, whole)
     failed = outcome if isinstance(outcome, Failed) else None
     return WireTask(
-        session_id=session_of(task),
+        session_id=task.session_id,
         parent_session_id=task.thread,
         parent_message_id=task.message_id,
         description=task.title,
@@ -77,11 +77,6 @@ def exit_code(task: Task) -> int | None:
             return None
 
 
-def session_of(task: Task) -> str:
-    """The working session's id, or the task's own where there is none."""
-    return task.session or task.id
-
-
 def word_of(task: Task) -> str:
     """Seed 001's word for where a task stands."""
     return word(task.status, task.resumed)
@@ -103,7 +98,7 @@ def words() -> dict[str, frozenset[Status]]:
 
 
 def statuses_of_word(named: Iterable[str]) -> tuple[frozenset[Status], bool | None]:
-    """The statuses that seed 001's words mean, and whether of the running ones only first or later runs."""
+    """The statuses that seed 001's words mean, and whether of the active ones only first or later runs."""
     wanted = set(named)
     statuses = frozenset[Status]().union(*(words()[word] for word in wanted))
     both = {"running", "resumed"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from meantime.kernel.errors import Ambiguous, InvalidInput, NotFound
+from meantime.kernel.errors import InvalidInput, NotFound
 from meantime.kernel.ids import ID, check_id
 from meantime.kernel.lifecycle import Status
 from meantime.kernel.model import Task
@@ -85,19 +85,4 @@ async def find(tasks: Tasks, id: str, thread: str | None) -> Task:
     """By its own id or by its session's; otherwise by a unique prefix. Anything else is not found."""
     if not ID.match(id):
         raise NotFound(f"No task {id[:128]!r}.", hint="List /v1/tasks to see their ids.")
-    try:
-        task = await tasks.get(id, thread)
-    except (NotFound, Ambiguous):
-        found = await _in_session(tasks, id, thread)
-        if found is not None:
-            return found
-        raise
-    if task.id == id:
-        return task
-    return await _in_session(tasks, id, thread) or task
-
-
-async def _in_session(tasks: Tasks, session: str, thread: str | None) -> Task | None:
-    """The newest, where a session was used by several."""
-    page = await tasks.page(Query(thread, session=session, hidden=True, limit=1), counted=False)
-    return page.tasks[0] if page.tasks else None
+    return await tasks.get(id, thread)

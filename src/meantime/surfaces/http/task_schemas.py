@@ -77,7 +77,9 @@ class WireTask(
 ):
     """A task. Seed 001's fields come first; from `id` on they are ours."""
 
-    session_id: Annotated[str, described("The working session's id, or the task's own if it has none.")]
+    session_id: Annotated[
+        str, described("Never changes: the session that it was launched in, otherwise the task's own id.")
+    ]
     parent_session_id: Annotated[str, described("The thread that asked.")]
     parent_message_id: str | None
     description: str

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 from meantime.kernel.change import SHUTDOWN, Facts, amend, decide
 from meantime.kernel.lifecycle import Move, Status
-from meantime.kernel.model import Cancelled, Completed, Failed, Lost, Outcome, TimedOut
+from meantime.kernel.limits import WATCH
+from meantime.kernel.model import BatchCount, Cancelled, Completed, Failed, Lost, Outcome, TimedOut, Work
 from meantime.kernel.notices import NoticeState
 from meantime.ports.store import Query, Store
 
@@ -159,6 +161,39 @@ async def batches_are_counted(store: Store) -> None:
     same(await store.batch("b", "nowhere"), None, "a batch that has nothing in this thread")
 
 
+async def an_ending_keeps_how_things_stood(store: Store) -> None:
+    """With its notice: what starts, ends or is resumed later does not change it."""
+    bench = StoreFixture(store)
+    tasks = [await bench.start(f"t_{n}", batch="b") for n in range(4)]
+    other = await bench.start("t_other", batch="c")
+    await bench.start("t_watch", batch="d", work=Work(WATCH))
+    await bench.start("t_elsewhere", thread="other", batch="b")
+    changes = [bench.ending(tasks[0]), bench.ending(tasks[1], Failed("no"))]
+    changes.insert(1, bench.ending(tasks[0], Failed("too late")))  # it must not count
+    done = await asyncio.gather(*(store.commit(change) for change in changes))
+    found = [one.batch for one in done]
+    same(found, [BatchCount("b", 1, 4), None, BatchCount("b", 2, 4, 1)], "the batch with each commit")
+    joined = await bench.write(bench.resuming(changes[2].task, "c"))
+    same(joined.batch, BatchCount("c", 0, 2), "the batch that a resumed task joins")
+    same(await store.batch("b", "a"), BatchCount("b", 1, 3), "the batch that it leaves")
+    same(ids(await store.list(Query(batch="c"))), ["t_other", "t_1"], "the tasks of the batch that it joins")
+    await bench.end(other)
+    await bench.end(tasks[2])
+    await bench.start("t_later", batch="b")
+    wanted = {
+        "t_0.1": (BatchCount("b", 1, 4), 4),
+        "t_1.1": (BatchCount("b", 2, 4, 1), 3),
+        "t_other.1": (BatchCount("c", 1, 2), 3),
+        "t_2.1": (BatchCount("b", 2, 3), 2),
+    }
+    told = await store.notices("a", NoticeState, MANY)
+    same({one.id: (one.batch, one.running) for one in told}, wanted, "how things stood at each ending")
+    await store.purge(["t_0"])
+    await bench.end(tasks[3])
+    last = (await store.notices("a", NoticeState, MANY))[-1]
+    same((last.batch, last.running), (BatchCount("b", 2, 3), 2), "after a task was deleted")
+
+
 async def notices_are_listed_by_state(store: Store) -> None:
     bench = StoreFixture(store)
     (first, *_) = await bench.ended("t_1", "t_2", "t_3", batch="b")
@@ -219,6 +254,7 @@ CHECKS: tuple[Check, ...] = (
     clearing_brings_nothing_back,
     counts_count,
     batches_are_counted,
+    an_ending_keeps_how_things_stood,
     notices_are_listed_by_state,
     following_are_the_ended_with_a_follow_up,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from meantime.kernel.lifecycle import Status
+from meantime.kernel.lifecycle import ACTIVE, Status
 from meantime.kernel.model import Failed, Work
 from meantime.ports.store import Query, Sort, Store
 
@@ -51,6 +51,20 @@ async def pages_are_searched_and_sorted(store: Store) -> None:
     same(await store.count(Query(hidden=True)), 4, "unless it is asked for")
 
 
+async def active_tasks_are_told_apart_by_their_runs(store: Store) -> None:
+    """A later run counts from its resume on, even while it waits for a slot."""
+    bench = StoreFixture(store)
+    await bench.start("t_1")
+    again, waits, _ = await bench.ended("t_2", "t_3", "t_4")
+    await bench.resume(again)
+    await bench.write(bench.resuming(waits))
+    for resumed, active in ((True, ["t_3", "t_2"]), (False, ["t_1"]), (None, ["t_3", "t_2", "t_1"])):
+        query = Query(statuses=ACTIVE, resumed=resumed)
+        same(ids(await store.list(query)), active, f"active, resumed: {resumed}")
+        same(await store.count(query), len(active), f"the count of active, resumed: {resumed}")
+        same(ids(await store.list(Query(resumed=resumed))), sorted([*active, "t_4"])[::-1], "and the ended")
+
+
 async def statistics_add_up(store: Store) -> None:
     bench = StoreFixture(store)
     same((await store.statistics(None)).total, 0, "of nothing")
@@ -77,4 +91,9 @@ async def the_last_event_is_known(store: Store) -> None:
     same(await store.last_event(), (await bench.journal())[-1].seq, "the newest")
 
 
-CHECKS: tuple[Check, ...] = (pages_are_searched_and_sorted, statistics_add_up, the_last_event_is_known)
+CHECKS: tuple[Check, ...] = (
+    pages_are_searched_and_sorted,
+    active_tasks_are_told_apart_by_their_runs,
+    statistics_add_up,
+    the_last_event_is_known,
+)

@@ -40,9 +40,9 @@ class StoreFixture:
         outcome = outcome or Completed(f"result of {task.id}")
         return decide(task, ending(outcome), Facts(outcome=outcome), self.tick())
 
-    def resuming(self, task: Task) -> Change:
+    def resuming(self, task: Task, batch: str | None = None) -> Change:
         run = Run(number=task.run.number + 1, queued_at=self.tick(), prompt="go on")
-        return decide(task, Move.RESUME, Facts(next_run=run), self.now)
+        return decide(task, Move.RESUME, Facts(next_run=run, batch=batch), self.now)
 
     async def write(self, change: Change) -> Committed:
         """Commits what must succeed."""
