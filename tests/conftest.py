@@ -72,7 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    return selection.is_left_out(collection_path, config.getoption("--family")) or None
+    return selection.is_left_out(collection_path, _families(config)) or None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -82,7 +82,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chosen = [item for item in items if wanted & _behaviours(item)]
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = chosen
-    items[:] = [item for item in items if selection.belongs(item, config.getoption("--family"))]
+    items[:] = [item for item in items if selection.belongs(item, _families(config))]
     items[:] = [
         item for item in items if "connected" not in item.name or not item.get_closest_marker("embedded")
     ]
@@ -126,6 +126,10 @@ def _is_placed(item: pytest.Item) -> bool:
 def placed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.config.getoption("--place") == "worker":
         worker_mode.install(monkeypatch, str(request.config.getoption("--carrier")))
+
+
+def _families(config: pytest.Config) -> list[str]:
+    return config.getoption("--family") or []
 
 
 def _behaviours(item: pytest.Item) -> set[str]:

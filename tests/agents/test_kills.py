@@ -19,7 +19,7 @@ from runtimes import runtime_of
 from .owner import Host
 from .stage import working
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 ROOT = Path(__file__).parents[2]
 ID = "t_one"
 

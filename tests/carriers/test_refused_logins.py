@@ -25,7 +25,7 @@ from meantime.kernel.errors import Refused
 
 from .nats_site import NatsSite, nats_site
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.breadth]
 INFO = b'INFO {"server_id":"s","version":"2.15.1","max_payload":1048576,"auth_required":true}\r\n'
 VIOLATION = b"-ERR 'Authorization Violation'\r\n"
 

@@ -14,6 +14,8 @@ from .conftest import Talk
 from .terminal import Terminal
 from .test_talking import id_of, until_there
 
+pytestmark = pytest.mark.processes
+
 STARTED = re.compile(r"Launched async task: .* \((\w{8})\)")
 
 
@@ -110,7 +112,6 @@ def test_task_show_shows_a_task_while_it_runs_and_after_it_ended(talk: Talk, tmp
     )
 
 
-@pytest.mark.processes
 def test_llxprt_followed_output_has_the_id_before_it(talk: Talk, tmp_path: Path):
     terminal = talk().ready()
     one, two = until_there(tmp_path / "one"), until_there(tmp_path / "two")
@@ -156,7 +157,6 @@ def test_llxprt_task_max_async_is_checked(talk: Talk, value: str):
     terminal.sees("task-max-async must be a positive number or -1 for unlimited")
 
 
-@pytest.mark.processes
 @pytest.mark.behaviour("M1")
 def test_no_more_tasks_run_than_task_max_async_allows(talk: Talk, tmp_path: Path):
     terminal = talk().ready()
@@ -233,6 +233,7 @@ def test_help_lists_commands_and_keys(talk: Talk):
     terminal.sees("/task follow <id>", "Ctrl+B ", "Ctrl+C ")
 
 
+@pytest.mark.core("the one chat whose commands are typed")
 def test_completion_knows_commands_and_live_ids(talk: Talk, tmp_path: Path):
     terminal = talk().ready()
     ended = start(terminal, "true")

@@ -20,6 +20,8 @@ from .conftest import Talk
 from .test_commands import start
 from .test_talking import until_there
 
+pytestmark = pytest.mark.processes
+
 # The chat, whose list of tasks is read once and then not again for an hour.
 READS_ONCE = (
     "import meantime.surfaces.chat.task_view as view; view.PAUSE = 3_600;"

@@ -19,6 +19,8 @@ from cli.person import Person
 from .conftest import Talk
 from .terminal import Terminal
 
+pytestmark = pytest.mark.processes
+
 ENDED = re.compile(r"^[✓✗⊘] (.*?) \((\w{8})\) ", re.MULTILINE)
 
 
@@ -37,6 +39,7 @@ def id_of(terminal: Terminal) -> str:
     return found[-1]
 
 
+@pytest.mark.core("the one chat that is woken")
 @pytest.mark.behaviour("N5")
 def test_it_answers_at_once_and_wakes_by_itself(talk: Talk, tmp_path: Path):
     """Handing off is an answer; the ending comes when nobody says anything."""
@@ -126,7 +129,6 @@ def test_ctrl_b_moves_the_cursor_where_nothing_is_waited_for(talk: Talk):
     terminal.until(lambda: terminal.text.rstrip().split("\n")[-1].strip() and "> statu?" in terminal.text)
 
 
-@pytest.mark.processes
 def test_ctrl_c_interrupts_the_agent_and_the_work_lives_on(
     talk: Talk, tmp_path: Path, person: Person, thread: str
 ):
@@ -192,7 +194,6 @@ def test_leaving_with_nothing_running_is_quiet(talk: Talk):
     assert terminal.modes_are_back()
 
 
-@pytest.mark.processes
 @pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("where", ["daemon", "embedded"])
 def test_what_ended_meanwhile_is_told_once_when_one_is_back(
@@ -299,7 +300,6 @@ def test_killed_in_the_middle_of_a_turn_it_does_not_do_it_again(talk: Talk, tmp_
     assert (tmp_path / "ran").read_text() == "x\n"
 
 
-@pytest.mark.processes
 @pytest.mark.behaviour("P3")
 def test_what_was_typed_to_a_busy_agent_is_not_lost_by_a_kill(talk: Talk, tmp_path: Path):
     """It was never taken up: so it is said when one is back, once."""
@@ -434,7 +434,6 @@ def test_ctrl_c_between_two_prompts_interrupts_with_the_next(talk: Talk, tmp_pat
     (tmp_path / "go").touch()
 
 
-@pytest.mark.processes
 def test_the_daemon_is_started_again_under_it(talk: Talk, person: Person, tmp_path: Path):
     """The work goes on, the chat finds the next daemon, and the ending is told once."""
     terminal = talk().ready()

@@ -20,6 +20,8 @@ from meantime.surfaces.hooks import hook_delivery
 from .person import Person
 from .test_hooks import Agent, _older
 
+pytestmark = pytest.mark.processes
+
 
 class Cursor(Agent):
     def payload(self, event: str, **more: Any) -> str:

@@ -9,6 +9,8 @@ from tests.waiting import LIMIT, until
 
 from .person import Person
 
+pytestmark = pytest.mark.processes
+
 
 def test_events_of_one_batch(person: Person):
     person("up")
@@ -39,7 +41,6 @@ def test_events_in_words(person: Person):
     assert "It ended with exit code 3." in lines[-1]
 
 
-@pytest.mark.processes
 def test_prune_deletes_old_endings_and_asks_first(person: Person):
     for line in ("true", "exit 3"):
         person("wait", "-q", person.start("--thread", "old", "-c", line))

@@ -21,6 +21,8 @@ from meantime.system.platform import posix
 from .person import MEANTIME, Person
 from .test_hooks import Agent
 
+pytestmark = pytest.mark.processes
+
 EVENTS = {"session-start": "SessionStart", "user-prompt": "BeforeAgent", "post-tool": "AfterTool",
           "stop": "AfterAgent"}  # fmt: skip
 

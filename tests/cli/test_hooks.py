@@ -26,6 +26,8 @@ from meantime.surfaces.hooks.shown_notices import ShownFiles
 
 from .person import Person, took_too_long, wait
 
+pytestmark = pytest.mark.processes
+
 IDS = re.compile(r'<task-notification id="([^"]+)"')
 EVENTS = {
     "session-start": "SessionStart", "user-prompt": "UserPromptSubmit", "post-tool": "PostToolUse",
@@ -270,7 +272,6 @@ def test_without_a_daemon_none_is_started(tmp_path: Path):
     assert lonely.home.stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.processes
 def test_a_daemon_that_does_not_answer_is_not_waited_for(tmp_path: Path):
     lonely = Person(tmp_path)
     lonely.home.mkdir(mode=0o700)
@@ -348,7 +349,6 @@ def _waits(agent: Agent) -> bool:
     return any(host["connected"] for host in found["hosts"])
 
 
-@pytest.mark.processes
 def test_a_daemon_that_comes_back_still_wakes(loner: Person):
     loner.up()
     agent = Agent(loner, "restarted")
@@ -370,7 +370,6 @@ def test_nothing_to_wait_for_ends_at_once(agent: Agent):
         assert one.returncode == 0
 
 
-@pytest.mark.processes
 def test_a_waiter_stays_for_a_reminder_that_is_still_to_come(agent: Agent):
     made = agent.person.json("remind", "--thread", agent.thread, "2s", "look again")
     with waiter(agent) as one:
@@ -380,7 +379,7 @@ def test_a_waiter_stays_for_a_reminder_that_is_still_to_come(agent: Agent):
     assert "look again" in said
 
 
-@pytest.mark.processes
+@pytest.mark.core("the one hook that waits")
 def test_one_waits_for_each_conversation_and_leaves_with_its_host(agent: Agent):
     """The newest: the host of the older one may be gone, or has run this hook again."""
     id = agent.person.start("--thread", agent.thread, "--", "sleep", "600")

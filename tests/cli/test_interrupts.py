@@ -11,6 +11,8 @@ from meantime.surfaces.cli.verbs import run
 
 from .person import Person
 
+pytestmark = pytest.mark.processes
+
 FOREVER = "echo begun; exec sleep 600"
 
 

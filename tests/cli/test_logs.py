@@ -14,6 +14,8 @@ from gates import open_gate
 
 from .person import MEANTIME, Person
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(scope="module")
 def chatty(person: Person) -> str:
@@ -147,7 +149,6 @@ def shout(words: str) -> dict:
 """
 
 
-@pytest.mark.processes
 def test_a_function_has_a_history_in_place_of_output(loner: Person):
     (loner.folder / "loud_tools.py").write_text(TOOL)
     (loner.folder / "config.toml").write_text('tools = ["loud_tools"]\n[http]\nport = 0\n')

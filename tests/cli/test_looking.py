@@ -11,6 +11,8 @@ from tests.waiting import until
 
 from .person import Person
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(scope="module")
 def works(person: Person) -> dict[str, str]:
@@ -30,7 +32,7 @@ def works(person: Person) -> dict[str, str]:
     return ids
 
 
-@pytest.mark.processes
+@pytest.mark.core("the one look at a daemon")
 @pytest.mark.behaviour("H17")
 def test_ps_shows_what_is_active(person: Person, works: dict[str, str]):
     head, *rows, foot = person("ps").out.splitlines()
@@ -40,7 +42,6 @@ def test_ps_shows_what_is_active(person: Person, works: dict[str, str]):
     assert re.fullmatch(r"1 running · [0-6] done today", foot)  # midnight may come in between
 
 
-@pytest.mark.processes
 def test_ps_all_has_active_ones_first(person: Person, works: dict[str, str]):
     _, *rows, foot = person("ps", "-a").out.splitlines()
     assert len(rows) == 7
@@ -50,7 +51,6 @@ def test_ps_all_has_active_ones_first(person: Person, works: dict[str, str]):
     assert foot == "1 running · 4 completed · 1 failed · 1 cancelled"
 
 
-@pytest.mark.processes
 def test_no_title_moves_the_cursor(person: Person, works: dict[str, str]):
     assert "evil title\n" in person("ps", "-a").out
     shown = person("show", works["evil"]).out
@@ -131,7 +131,6 @@ def test_an_ambiguous_prefix_lists_its_candidates(person: Person, works: dict[st
         assert sorted(candidates) == ["  zz-a1  ✓ completed  first", "  zz-a2  ✓ completed  second"]
 
 
-@pytest.mark.processes
 def test_a_name_that_is_also_the_beginning_of_an_id_means_neither(loner: Person):
     nightly = loner.start("--id", "build-1", "-n", "nightly", "--", "sleep", "600")
     build = loner.start("-n", "build", "--", "sleep", "600")
@@ -180,7 +179,6 @@ def test_a_batch_describes_its_tasks_as_ps_does(person: Person, works: dict[str,
     assert failed == [listed[line[0]] for line in failed]
 
 
-@pytest.mark.processes
 def test_show_says_what_a_queued_task_waits_for_and_who_is_told(loner: Person):
     (loner.folder / "config.toml").write_text("[limits]\nper_kind = { shell = 1 }\n")
     told = loner.start("--thread", "conv", "-c", "exec sleep 600")
@@ -250,7 +248,6 @@ def test_json_is_one_object_a_line(person: Person, works: dict[str, str]):
         json.loads(done.out)
 
 
-@pytest.mark.processes
 def test_a_name_that_no_other_task_has_is_as_good_as_an_id(
     person: Person, works: dict[str, str], loner: Person
 ):
@@ -263,7 +260,6 @@ def test_a_name_that_no_other_task_has_is_as_good_as_an_id(
     assert (done.code, '"twins" matches 2 tasks' in done.err) == (3, True)
 
 
-@pytest.mark.processes
 def test_of_several_with_a_name_the_active_one_is_meant(loner: Person):
     """It was run again: what it was before is not answered, shown or stopped any more."""
     loner("wait", "-q", loner.start("-n", "again", "--", "true"))
@@ -277,7 +273,6 @@ def test_of_several_with_a_name_the_active_one_is_meant(loner: Person):
     assert loner.json("show", first)["state"] == "cancelled"
 
 
-@pytest.mark.processes
 def test_ps_searches_as_the_page_does_and_names_the_same_mistakes(loner: Person):
     """`build:prod` may be a name: then it is quoted."""
     done = loner("ps", "stats:failed")
@@ -313,7 +308,6 @@ def test_a_batch_that_is_not_there(person: Person):
     assert done == (3, "", "meantime: No batch 'zzz'.\n  `meantime ps -a` lists tasks.\n")
 
 
-@pytest.mark.processes
 def test_status_and_doctor_agree_on_the_ledger(loner: Person):
     loner("run", "-w", "-c", "exit 1")
     loner("run", "-w", "--", "true")

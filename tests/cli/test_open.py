@@ -14,6 +14,8 @@ from tests.waiting import LIMIT
 
 from .person import Person
 
+pytestmark = pytest.mark.processes
+
 LINK = re.compile(r"(http://127\.0\.0\.1:\d+)/#code=([\w-]{32})(?:&go=(/\S+))?")
 
 
@@ -129,7 +131,6 @@ def test_a_token_can_be_bound_to_a_thread_or_a_question(person: Person, task: st
     assert (asking["access"], asking["question"]) == ("write", task)
 
 
-@pytest.mark.processes
 def test_tokens_survive_a_restart_of_the_daemon(loner: Person, tmp_path: Path):
     assert loner("up").code == 0
     token = loner.json("token", "create", "x")["token"]

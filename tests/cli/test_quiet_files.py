@@ -21,6 +21,8 @@ from meantime.surfaces.install.hook_lines import line
 
 from .person import MEANTIME, Person, took_too_long, wait
 
+pytestmark = pytest.mark.processes
+
 IDS = re.compile(r'<task-notification id=\\"([^"]+)\\"')
 VARIABLES = {"claude-code": "CLAUDE_CODE_SESSION_ID", "gemini": "GEMINI_SESSION_ID"}
 SHELLS = {"claude-code": "/bin/sh", "codex": "bash", "gemini": "bash"}
@@ -143,7 +145,6 @@ def test_without_a_daemon_no_python_starts_either(tmp_path: Path):
         assert lonely.starts() == before
 
 
-@pytest.mark.processes
 def test_a_daemon_that_comes_while_a_hook_finds_none_is_not_missed(loner: Person):
     """Between the look at the socket and the making of the file a daemon comes, and something ends."""
     host = Host(loner, "claude-code", "s")
@@ -279,7 +280,6 @@ def test_what_another_turn_holds_is_not_quiet(host: Host):
     assert host.hook("stop") == [id]
 
 
-@pytest.mark.processes
 def test_a_daemon_that_starts_trusts_no_file(loner: Person):
     loner.up()
     host = Host(loner, "claude-code", "s")

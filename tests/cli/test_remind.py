@@ -13,10 +13,11 @@ from meantime.surfaces.terminal.errors import CliError
 
 from .person import Person
 
+pytestmark = pytest.mark.processes
+
 NOW = datetime(2026, 5, 1, 17, 0).timestamp()
 
 
-@pytest.mark.processes
 def test_a_reminder_comes_into_the_inbox_of_its_conversation(person: Person):
     said = person("remind", "--thread", "builds", "1s", "look", "at", "it").out
     assert "builds is told in" in said
@@ -106,7 +107,6 @@ def test_an_offset_is_taken_at_its_word():
             moment(wrong, time.time())
 
 
-@pytest.mark.processes
 def test_a_command_starts_later(person: Person):
     """Its caller's environment is not stored, so it must not need it."""
     refused = person("run", "--delay", "1s", "--", "echo", "late")
@@ -133,7 +133,6 @@ def test_a_delayed_start_that_cannot_be_is_refused_in_the_words_of_its_options(p
         assert problem in refused.err, refused.err
 
 
-@pytest.mark.processes
 def test_a_task_that_has_not_started_is_not_described_as_if_it_ran(person: Person):
     for _ in range(8):  # it is known how long such work usually takes
         person("run", "-q", "-w", "-n", "usual", "--", "true")

@@ -11,6 +11,8 @@ import pytest
 
 from .person import Person
 
+pytestmark = pytest.mark.processes
+
 CALLS = "calls"
 
 

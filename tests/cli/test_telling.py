@@ -17,6 +17,8 @@ from gates import open_gate
 
 from .person import Person, until_connected, wait
 
+pytestmark = pytest.mark.processes
+
 
 class Talk:
     """A thread, with commands that end when they are told to."""
@@ -170,7 +172,7 @@ def test_what_is_refused_five_times_is_parked(person: Person, talk: Talk):
     assert person(*words).code == 3
 
 
-@pytest.mark.processes
+@pytest.mark.core("the one daemon that comes back")
 def test_a_daemon_that_comes_back_goes_on_telling(loner: Person):
     loner.up()
     talk = Talk(loner, "restart")

@@ -7,6 +7,8 @@ from tests.waiting import until
 
 from .person import Person
 
+pytestmark = pytest.mark.processes
+
 
 def test_a_line_of_a_running_command_is_told_before_it_ends(person: Person):
     id = person.start("--thread", "builds", "--", "sh", "-c", "echo ok; echo ERROR 7; exec sleep 600")
@@ -68,7 +70,6 @@ def test_a_command_is_not_polled_in_a_folder_that_is_gone(person: Person):
     )
 
 
-@pytest.mark.processes
 def test_a_port_a_file_and_a_command_are_watched(person: Person):
     file = person.folder / "there"
     file.touch()

@@ -19,7 +19,7 @@ from meantime.toolset.owner_catalog import OwnerCatalog
 
 from .pair import Pair
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.breadth]
 NAN, INF = float("nan"), float("inf")
 NUMBERS = [NAN, INF, -1, 0, 2**70, True, 1.5]
 TEXTS = ["x" * 200, "", "../x", "\ud800", b"x", "done", "nope"]

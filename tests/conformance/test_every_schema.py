@@ -28,7 +28,7 @@ from meantime.stores.sqlite.sql import (
     migrations,
 )
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.breadth]
 AT = time.time() - 60  # of late: old endings are forgotten as soon as somebody has the time
 UNCOUNTED = (
     4  # the last schema without counters: those of later ones are what the migration counts in these rows

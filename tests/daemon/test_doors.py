@@ -12,6 +12,8 @@ import pytest
 
 from .conftest import Place
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture
 def busy() -> Iterator[int]:
@@ -71,7 +73,6 @@ def test_caps_are_those_of_the_configuration(place: Place) -> None:
         place.ask("POST", "/v1/tasks", {"command": "true", "description": "x" * 300})
 
 
-@pytest.mark.processes
 def test_settings_for_one_daemon(place: Place) -> None:
     up = place.cli("up", "--set", "limits.total=7", "--set", "http.enabled=false")
     assert up.returncode == 0, up.stderr

@@ -16,6 +16,8 @@ from runtimes import client_of
 
 from .conftest import Place
 
+pytestmark = pytest.mark.processes
+
 CONFIG = """
 [http]
 port = 0
@@ -37,7 +39,6 @@ def test_a_registry_has_the_daemons_config(place: Place) -> None:
         assert PluginRegistry(mt, "conv-2", own).config is own
 
 
-@pytest.mark.processes
 @pytest.mark.behaviour("M1")
 @pytest.mark.anyio
 async def test_the_jaato_dialect_has_the_daemons_config_and_its_servers(place: Place, tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from tests.waiting import LIMIT, until
 
 from .conftest import Place
 
+pytestmark = pytest.mark.processes
+
 
 class Manager:
     """Takes every message at once: a daemon drops those for which the socket has no room."""
@@ -45,7 +47,6 @@ def manager(tmp_path: Path) -> Iterator[Manager]:
         made.close()
 
 
-@pytest.mark.processes
 def test_a_manager_is_told_of_the_start_the_life_and_the_end(place: Place, manager: Manager):
     environ = {**place.environ, "NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": "2000000"}
     daemon = place.daemon("--foreground", env=environ)

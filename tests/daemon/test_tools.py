@@ -14,6 +14,8 @@ from runtimes import client_of
 
 from .conftest import Place
 
+pytestmark = pytest.mark.processes
+
 TOOL = """
 from meantime import background
 
@@ -23,7 +25,6 @@ def shout(words: str) -> str:
 """
 
 
-@pytest.mark.processes
 def test_one_that_prints_a_lot_does_not_fill_the_disk(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,8 @@ from meantime.app.ledger_restore import restore
 
 from .damaged import Killed, found, work
 
+pytestmark = pytest.mark.faults
+
 
 async def fill(ledger: Path, id: str) -> None:
     async with Meantime.open(ledger) as meantime:

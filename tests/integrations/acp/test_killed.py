@@ -19,7 +19,7 @@ from ..agents.model import Model, script
 from .conftest import SCRIPTED, Peer
 from .test_real import Goose
 
-pytestmark = pytest.mark.xdist_group("killed-acp")
+pytestmark = [pytest.mark.xdist_group("killed-acp"), pytest.mark.processes]
 
 
 class Scripted:
@@ -49,7 +49,6 @@ def killed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         return asyncio.run(story(place, Scripted(folder / "peer"), owner_dies=request.param))
 
 
-@pytest.mark.breadth
 @pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_it_is_told_once_in_the_words_of_the_dialect(killed: dict[str, Told], dialect: str):

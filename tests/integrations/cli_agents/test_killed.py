@@ -15,7 +15,7 @@ from killed_agents import Told, story
 
 from .conftest import PROGRAM, Program, script
 
-pytestmark = pytest.mark.xdist_group("killed-cli")
+pytestmark = [pytest.mark.xdist_group("killed-cli"), pytest.mark.processes]
 
 
 class Scripted:
@@ -46,7 +46,6 @@ def killed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         return asyncio.run(story(place, Scripted(folder / "program"), owner_dies=request.param))
 
 
-@pytest.mark.breadth
 @pytest.mark.behaviour("P5")
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_it_is_told_once_in_the_words_of_the_dialect(killed: dict[str, Told], dialect: str):

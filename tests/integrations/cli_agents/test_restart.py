@@ -19,7 +19,7 @@ from outcomes import completed, failed, unfinished
 from .conftest import QUICK, Program, ended, lives, one, script, shown, told
 from .owning import Owner
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 
 WHOLE = [
     "assistant call: Bash",

@@ -15,7 +15,7 @@ from outcomes import unfinished
 
 from .conftest import QUICK, Program, ended, lives, one, shown
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 
 
 @pytest.mark.behaviour("P8")
@@ -56,7 +56,6 @@ async def test_a_stopped_session_can_be_gone_on_with(thread: Thread, program: Pr
     assert (await ended(handle, thread)).outcome.result == "heard 1: Go on."
 
 
-@pytest.mark.breadth
 async def test_a_timeout_ends_it(ledger: Path, program: Program):
     clock = FakeClock()
     agents = {"one": program.settings()}
