@@ -7,9 +7,11 @@ from collections.abc import AsyncGenerator
 import pytest
 from tests.waiting import LIMIT, until_async
 
+from meantime.carriers.postgres import postgres_client
 from meantime.carriers.postgres.postgres_client import PostgresAddress, connect_postgres
 from meantime.carriers.postgres.postgres_worker import PostgresWorker
-from meantime.testing.carrier.carrier_site import Ends
+from meantime.carriers.postgres.worker_roles import add_worker, list_workers, remove_worker
+from meantime.testing.carrier.carrier_site import Ends, repeat_until
 
 from .postgres_server import PostgresServer
 from .postgres_site import PostgresSite, postgres_site
@@ -32,6 +34,16 @@ async def _refusal(address: PostgresAddress, statement: str) -> str:
     finally:
         await client.close(timeout=LIMIT)
     return ""
+
+
+async def test_a_goodbye_that_is_not_answered_in_time_fails_nothing(
+    site: PostgresSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was asked of the server is done: the role is there, or is gone."""
+    monkeypatch.setattr(postgres_client, "CLOSE_SECONDS", 0.0)
+    await add_worker(site.address, "w3", ("red",))
+    assert ("w3", ["red"]) in await list_workers(site.address)
+    assert await remove_worker(site.address, "w3")
 
 
 @pytest.mark.parametrize(
@@ -81,8 +93,11 @@ async def test_the_owners_login_can_be_any_worker(site: PostgresSite) -> None:
         worker = PostgresWorker(site.address, "w7")
         await worker.open(lambda data: None, lambda state: None)
         try:
-            worker.to_owner(b"hello")
-            await until_async(lambda: owner.received == [("w7", b"hello")], "the message came")
+            await repeat_until(
+                lambda: worker.to_owner(b"hello"),
+                lambda: ("w7", b"hello") in owner.received,
+                "a message to the owner",
+            )
         finally:
             await worker.close()
 

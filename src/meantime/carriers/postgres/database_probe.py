@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from msgspec import Struct
 
-from .postgres_client import PostgresAddress, check_postgres, connect_postgres
+from .postgres_client import PostgresAddress, check_postgres, close_postgres, connect_postgres
 
 ENCRYPTED = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
 LOCAL = (
@@ -50,5 +48,4 @@ async def look_at_database(address: PostgresAddress) -> DatabaseLook:
     except Exception as problem:
         return DatabaseLook(problem=str(problem) or type(problem).__name__)
     finally:
-        with suppress(Exception):
-            await client.close(timeout=1.0)
+        await close_postgres(client)

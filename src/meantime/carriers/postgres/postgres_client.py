@@ -14,6 +14,7 @@ from meantime.ports.carrier import check_name
 
 CONNECT_SECONDS = 5.0
 COMMAND_SECONDS = 5.0  # for one statement: a server that does not answer is gone
+CLOSE_SECONDS = 1.0
 SESSION = {
     "application_name": "meantime",
     # A transaction of a frozen process must not hold its rows for ever.
@@ -98,3 +99,11 @@ async def connect_postgres(address: PostgresAddress) -> PostgresClient:
             "PostgreSQL closed the connection at the login without a word. Its log says why."
         ) from None
     return cast(PostgresClient, found)
+
+
+async def close_postgres(client: PostgresClient) -> None:
+    """A server that does not answer the goodbye is left: whatever was asked of it before is done."""
+    try:
+        await client.close(timeout=CLOSE_SECONDS)
+    except Exception:
+        client.terminate()

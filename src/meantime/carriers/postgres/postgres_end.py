@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from meantime.carriers.ends.carrier_end import CarrierEnd
 
-from .postgres_client import PostgresAddress, PostgresClient, check_postgres, connect_postgres
+from .postgres_client import PostgresAddress, PostgresClient, check_postgres, close_postgres, connect_postgres
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -85,12 +85,8 @@ class PostgresEnd(CarrierEnd[Item]):
 
     async def _disconnect(self) -> None:
         client, self._client = self._client, None
-        if client is None:
-            return
-        try:
-            await client.close(timeout=1.0)
-        except Exception:
-            client.terminate()
+        if client is not None:
+            await close_postgres(client)
 
     def _wake(self, *_: object) -> None:
         self._woken.set()

@@ -14,7 +14,13 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from meantime.ports.carrier import check_name
 
 from .carrier_schema import migrate
-from .postgres_client import PostgresAddress, PostgresClient, check_postgres, connect_postgres
+from .postgres_client import (
+    PostgresAddress,
+    PostgresClient,
+    check_postgres,
+    close_postgres,
+    connect_postgres,
+)
 
 FUNCTIONS = (
     "worker_pull(text, text, integer)",
@@ -60,7 +66,7 @@ async def add_worker(address: PostgresAddress, worker: str, pools: Sequence[str]
                 await client.execute(f"GRANT EXECUTE ON FUNCTION {function} TO {role}")
             await client.execute(ACCOUNT, role, worker, names)
     finally:
-        await client.close(timeout=1.0)
+        await close_postgres(client)
     return PostgresAddress(_with_login(address.url, role, password), address.space)
 
 
@@ -81,7 +87,7 @@ async def remove_worker(address: PostgresAddress, worker: str) -> bool:
             await client.execute(f"DROP ROLE {role}")
         return is_there
     finally:
-        await client.close(timeout=1.0)
+        await close_postgres(client)
 
 
 async def list_workers(address: PostgresAddress) -> list[tuple[str, list[str]]]:
@@ -93,7 +99,7 @@ async def list_workers(address: PostgresAddress) -> list[tuple[str, list[str]]]:
         found = await client.fetch("SELECT worker, pools FROM account ORDER BY worker")
         return [(row[0], list(row[1])) for row in found]
     finally:
-        await client.close(timeout=1.0)
+        await close_postgres(client)
 
 
 async def _make_role(client: PostgresClient, role: str, password: str) -> None:
