@@ -216,6 +216,7 @@ async def test_a_question_may_be_refused_before_it_is_on_record(tmp_path: Path):
         assert await (await start(mt)).result() == f"{nobody}; {nobody}"
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("L28")
 async def test_the_time_to_answer_counts_over_a_restart(tmp_path: Path):
     clock = FakeClock(quiet=0.02)

@@ -542,8 +542,8 @@ def test_without_the_extra(talk: Talk, missing: str, options: list[str], install
 
 def test_a_ledger_that_is_taken(talk: Talk, tmp_path: Path):
     ledger = ["--embedded", "--ledger", str(tmp_path / "chat.db")]
-    talk(*ledger).ready()
-    second = talk(*ledger)
+    talk(*ledger, columns=200).ready()
+    second = talk(*ledger, columns=200)
     assert second.end() == 1
     assert "meantime: " in second.text
     assert "Traceback" not in second.text

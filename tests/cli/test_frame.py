@@ -112,6 +112,7 @@ def test_python_m_meantime_is_the_same(alone: Person):
     assert done.stdout.decode() == alone("--version").out
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("call", [["--help"], ["ps"]], ids=["by click", "without click"])
 def test_a_closed_stdout_and_a_full_disk(person: Person, call: list[str]):
     person("ps")  # the daemon is up

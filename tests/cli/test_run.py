@@ -43,6 +43,7 @@ def test_the_command_has_the_folder_and_the_environment_of_its_caller(person: Pe
     assert person("run", "-w", "--cwd", "elsewhere", "--", "pwd").out == f"{place}\n"
 
 
+@pytest.mark.processes
 def test_no_variable_of_the_daemon_comes_through(loner: Person):
     assert loner("up", environ={"SECRET": "of another shell"}).code == 0
     line = "echo ${SECRET:-none} ${KEPT:-none}"

@@ -11,6 +11,7 @@ from tests.waiting import until
 from .person import MEANTIME, Person
 
 
+@pytest.mark.processes
 def test_named_tasks_are_cleared_and_deleted(person: Person):
     id = person.start("--thread", "tidy", "-n", "tidy me", "--", "true")
     person("wait", "-q", id)

@@ -78,6 +78,7 @@ def test_a_batch_with_its_bar(person: Person, gates: Gates):
     assert person("wait", "-q", "-b", "auth-fix").code == 6
 
 
+@pytest.mark.processes
 def test_a_batch_without_a_terminal_is_plain_lines(person: Person, gates: Gates):
     started = [gates.start("-b", "plain") for _ in range(2)]
     waiting = person.begin("wait", "-b", "plain")

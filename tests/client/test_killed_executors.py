@@ -16,7 +16,7 @@ from conversations import DIALECTS, LOST, WORDS_LOST, Conversation, says
 from daemon.conftest import Place, place_in
 from meantime import Meantime
 
-pytestmark = pytest.mark.xdist_group("killed-executors")
+pytestmark = [pytest.mark.xdist_group("killed-executors"), pytest.mark.processes]
 PROGRAM = Path(__file__).with_name("executing.py")
 
 

@@ -21,7 +21,6 @@ from meantime.testing.carrier import (
     Check,
     exercise_carrier,
     message_checks,
-    queue_checks,
 )
 
 pytestmark = pytest.mark.anyio
@@ -76,15 +75,13 @@ def _site(
             return postgres_site(request.getfixturevalue("postgres"))
 
 
-# Of every kind of server the first check of each file is quick; all of them are run by `make test-all`.
-QUICK = {queue_checks.CHECKS[0], queue_checks.CHECKS[3], message_checks.CHECKS[0], message_checks.CHECKS[1]}
 KINDS = ("memory", "memory-with-faults", "nats", "postgres")
 CASES = [
     pytest.param(
         kind,
         check,
         id=f"{kind}-{check.__name__}",
-        marks=[] if kind == "memory" or check in QUICK else pytest.mark.servers,
+        marks=[] if kind == "memory" else pytest.mark.servers,
     )
     for kind in KINDS
     for check in CARRIER_CHECKS

@@ -7,11 +7,14 @@ import signal
 import subprocess
 import sys
 
+import pytest
 from tests.waiting import LIMIT, until
 
 from meantime.daemon.daemon_autostart import answers
 
 from .conftest import Place
+
+pytestmark = pytest.mark.processes
 
 DAEMON = """
 import json, sys

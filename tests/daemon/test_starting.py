@@ -45,6 +45,7 @@ def test_it_is_detached_and_private(place: Place) -> None:
     assert loose == []
 
 
+@pytest.mark.processes
 def test_commands_have_the_umask_of_who_started_it(place: Place, tmp_path: Path) -> None:
     assert place.daemon(umask=0o027).wait(LIMIT) == 0
     made = tmp_path / "made"
@@ -53,6 +54,7 @@ def test_commands_have_the_umask_of_who_started_it(place: Place, tmp_path: Path)
     assert made.stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.processes
 @pytest.mark.behaviour("P4")
 def test_neither_it_nor_its_commands_end_with_the_claude_code_that_asked_for_it(
     place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -71,6 +73,7 @@ def test_neither_it_nor_its_commands_end_with_the_claude_code_that_asked_for_it(
     assert CLAUDE not in made.read_text()
 
 
+@pytest.mark.processes
 def test_one_in_the_foreground_does_not_end_with_it_either(place: Place) -> None:
     program = [sys.executable, "-m", "meantime", "up", "--foreground"]
     env = {**place.environ, CLAUDE: "1 2 boot 0 t"}
@@ -82,6 +85,7 @@ def test_one_in_the_foreground_does_not_end_with_it_either(place: Place) -> None
             daemon.terminate()
 
 
+@pytest.mark.processes
 @pytest.mark.behaviour("H2")
 def test_thirty_at_once_are_one(place: Place) -> None:
     fronts = [place.daemon() for _ in range(30)]
@@ -96,6 +100,7 @@ def test_thirty_at_once_are_one(place: Place) -> None:
     until(lambda: place.processes() == [leader.pid], "the others have ended", there=place.processes)
 
 
+@pytest.mark.processes
 def test_thirty_that_need_it_start_one(place: Place) -> None:
     with ThreadPoolExecutor(30) as crowd:
         list(crowd.map(lambda _: ensure(place.home, wait=LIMIT), range(30)))
@@ -186,6 +191,7 @@ def test_a_long_log_is_put_aside(place: Place) -> None:
     assert (place.home.folder / "daemon.log.1").stat().st_size > 1_000_000
 
 
+@pytest.mark.processes
 def test_in_the_foreground_it_stays_and_logs_to_stderr(place: Place) -> None:
     with place.daemon("--foreground") as front:
         assert front.stderr is not None

@@ -102,6 +102,7 @@ def check_ledger(said: dict[str, Any]) -> None:
     assert states == [("told", 8)]
 
 
+@pytest.mark.processes
 def test_plain_lines_while_every_port_is_taken(tmp_path: Path):
     """In a pipe nobody is waited for; the door takes another port, and the folder goes."""
     with ExitStack() as held:

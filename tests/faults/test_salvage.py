@@ -75,6 +75,7 @@ def judged(ledger: Path) -> tuple[set[str], dict[str, list[str]]]:
     return ids, told
 
 
+@pytest.mark.faults
 def test_a_file_that_is_cut_gives_back_what_can_be_read_by_key(tmp_path: Path, whole: bytes) -> None:
     ledger = damaged(tmp_path, whole[: len(whole) * 9 // 10])
     with pytest.raises(LedgerDamaged):
@@ -105,6 +106,7 @@ def test_pages_of_garbage_lose_no_more_than_their_rows(tmp_path: Path, whole: by
         pytest.fail("the damage was not noticed")
 
 
+@pytest.mark.faults
 def test_an_ending_without_its_notice_gets_one(tmp_path: Path, whole: bytes) -> None:
     """The notices are lost with their pages; the transcript still says what was told."""
     content = bytearray(whole)
@@ -130,6 +132,7 @@ def pages_of(whole: bytes, folder: Path, table: str) -> list[int]:
     return [page for (page,) in rows]
 
 
+@pytest.mark.faults
 def test_a_record_that_makes_no_sense_is_left_out_and_named(tmp_path: Path, whole: bytes) -> None:
     ledger = damaged(tmp_path, whole)
     spoil(ledger, "b-7", b"garbage")
@@ -167,6 +170,7 @@ async def listed(ledger: Path, **options: Any) -> set[str]:
         return {task.id for task in await mt.list(limit=1_000)}
 
 
+@pytest.mark.faults
 def test_a_ledger_of_which_only_the_wal_is_left_comes_back(tmp_path: Path) -> None:
     killed = Killed(tmp_path)
     killed.ledger.unlink()

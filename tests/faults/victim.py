@@ -162,7 +162,8 @@ class Victim:
     async def cancel(self, id: str | None) -> None:
         if id is not None:
             try:
-                await self.thread(id.partition("-")[0]).cancel(id.rpartition(".")[0], wait=True)
+                async with asyncio.timeout(self.patience):
+                    await self.thread(id.partition("-")[0]).cancel(id.rpartition(".")[0], wait=True)
             except MeantimeError:
                 await self.finish(id, wait=False)
             await self.see_end(id)

@@ -334,6 +334,7 @@ class SlotsModel(RuleBasedStateMachine):
         assert (self.running, self.slots.running, self.slots.waiting) == ([], 0, 0)
 
 
+@pytest.mark.core("the one model of the limits")
 class TestM2Slots(SlotsModel.TestCase):
     """Never more than the limits, first in first out in a lane, nobody starves, counts balance."""
 

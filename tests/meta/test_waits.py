@@ -48,6 +48,7 @@ def _number(node: ast.expr) -> float:
     return LIMIT
 
 
+@pytest.mark.core("it reads every test")
 def test_every_test_waits_in_the_one_way():
     found = [
         f"{path.relative_to(TESTS)}:{each}"

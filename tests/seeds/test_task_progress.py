@@ -16,7 +16,7 @@ from meantime.runtime.batches import Batches
 from meantime.stores.sqlite import counters
 
 pytestmark = pytest.mark.anyio
-FEW = range(10)
+FEW = pytest.param(range(10), marks=pytest.mark.core("the one model of batches and resumes"))
 MANY = [pytest.param(range(at, at + 100), marks=pytest.mark.breadth) for at in range(0, 1_000, 100)]
 PLANTED = 40  # sequences, of which one at least must find a mistake
 

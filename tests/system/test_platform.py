@@ -380,6 +380,7 @@ def test_a_signal_meets_this_very_process(tree: Any, child: subprocess.Popen[byt
     tree.send(child.pid, started, signal.SIGKILL)
 
 
+@pytest.mark.breadth
 def test_marked_processes_are_found_if_they_are_young_enough(tree: Any, child: subprocess.Popen[bytes]):
     def is_mark(entry: bytes) -> bool:
         return entry == b"MARKED=here"

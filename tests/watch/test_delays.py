@@ -49,6 +49,7 @@ async def test_the_deadline_goes_on_over_a_restart(tmp_path: Path):
         assert await told(thread, watch.id, 1) == [("ending", "nothing matched until the deadline")]
 
 
+@pytest.mark.breadth
 async def test_new_is_what_is_printed_after_its_start(tmp_path: Path):
     clock = FakeClock()
     async with Meantime.open(tmp_path / "work.db", clock=clock, settings=EACH) as mt:

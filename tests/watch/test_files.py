@@ -37,6 +37,7 @@ def put(file: Path, text: str) -> None:
     aside.rename(file)
 
 
+@pytest.mark.breadth
 @pytest.mark.usefixtures("events")
 async def test_a_file_that_appears_changes_and_goes_is_told_each_time(thread: Thread, tmp_path: Path):
     file = tmp_path / "report.txt"
@@ -64,6 +65,7 @@ async def test_entries_of_a_folder_are_told_by_name(thread: Thread, tmp_path: Pa
     assert (await told(thread, watch.id, 1))[-1][1].endswith("is gone")
 
 
+@pytest.mark.breadth
 async def test_entries_that_are_there_already_are_not_new(thread: Thread, tmp_path: Path):
     (tmp_path / "old.log").touch()
     watch = await thread.start(Watch(file=tmp_path, match=r"\.log$", new=True, once=True))

@@ -10,7 +10,7 @@ from meantime.kernel.questions import ONCE, TASK
 
 from .conftest import Peer, asked, ended, steps
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 CALL = {"call": "shell", "input": {"command": "ls"}, "ask": True, "output": "a file"}
 
 

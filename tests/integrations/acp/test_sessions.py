@@ -21,7 +21,7 @@ from outcomes import failed
 
 from .conftest import Peer, ended, runs, steps
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.processes]
 OWNER = Path(__file__).with_name("owner.py")
 
 

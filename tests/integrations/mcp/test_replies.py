@@ -29,6 +29,7 @@ async def test_replies_to_nobody_reach_nobody(thread: Thread, peer: Peer):
     assert completed(await ended(thread, "s/echo", text="mine")).result == "mine"
 
 
+@pytest.mark.breadth
 async def test_twenty_megabytes_are_spilled(thread: Thread):
     task = await ended(thread, "s/big", bytes=20_000_000)
     assert completed(task).result is None
@@ -49,6 +50,7 @@ async def test_more_than_that_is_that_calls_failure_and_no_other(thread: Thread,
     assert len(peer.pids) == 1
 
 
+@pytest.mark.breadth
 @pytest.mark.parametrize("depth", [100, 100_000])
 async def test_a_reply_of_great_depth_ends_the_call(thread: Thread, depth: int):
     """What the parser takes is bounded in the ledger; what it does not take is a failure."""

@@ -15,7 +15,7 @@ from outcomes import completed
 
 from .conftest import PATIENT, ended, http_server, seen
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.breadth]
 SERVER = str(Path(__file__).parent / "peers" / "sdk.py")
 
 
@@ -35,12 +35,10 @@ async def thread(request: pytest.FixtureRequest) -> AsyncIterator[Thread]:
         yield mt.thread("a")
 
 
-@pytest.mark.breadth
 async def test_a_result_comes_from_a_server_of_the_sdk(thread: Thread):
     assert completed(await ended(thread, "s/add", a=2, b=3)).result == {"result": 5}
 
 
-@pytest.mark.breadth
 async def test_a_failure_and_wrong_arguments(thread: Thread):
     broken = (await ended(thread, "s/breaks")).outcome
     assert isinstance(broken, Failed)
@@ -49,14 +47,12 @@ async def test_a_failure_and_wrong_arguments(thread: Thread):
     assert isinstance(wrong, Failed)
 
 
-@pytest.mark.breadth
 async def test_progress_of_a_server_is_the_tasks(thread: Thread):
     task = await ended(thread, "s/steps", count=10)
     assert completed(task).result == {"result": "10 steps"}
     assert (task.progress.percent, task.progress.message) == (100.0, "step 10")
 
 
-@pytest.mark.breadth
 async def test_a_cancelled_call_leaves_the_server_usable(thread: Thread):
     handle = await thread.start(Tool("s/forever"))
     await seen(handle, lambda task: task.progress)

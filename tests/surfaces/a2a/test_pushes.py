@@ -47,6 +47,7 @@ async def test_a_webhook_is_told_of_a_question_and_of_the_ending_once(site: Site
     assert len(webhook.got) == 2
 
 
+@pytest.mark.breadth
 async def test_a_configuration_that_comes_with_each_message_is_one(site: Site, webhook: Webhook):
     given = with_push("may I?", webhook, token="secret")
     task = (await result(site, "SendMessage", given))["task"]

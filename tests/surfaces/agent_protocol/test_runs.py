@@ -12,7 +12,7 @@ from tests.waiting import LIMIT
 
 from .conftest import Site, saying
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.breadth]
 
 
 def texts(values: dict[str, Any]) -> list[tuple[str, str]]:

@@ -28,6 +28,7 @@ async def test_the_configured_agents_are_the_assistants(site: Site):
     assert missing.json()["detail"] == "There is no agent 'nobody'. There are: explore."
 
 
+@pytest.mark.breadth
 async def test_a_thread_has_its_metadata_and_is_found_by_it(site: Site):
     thread = await site.thread(metadata={"subagent_name": "a", "deep": {"x": 1, "y": 2}})
     await site.joined(await site.run(thread, "look"))
@@ -53,6 +54,7 @@ async def test_a_thread_that_exists_is_made_again_only_if_that_is_asked_for(site
     assert (again.status_code, again.json()["metadata"]) == (200, {"a": 1})
 
 
+@pytest.mark.breadth
 async def test_a_deleted_thread_is_gone_with_its_runs(site: Site):
     thread = await site.thread(metadata={"a": 1})
     run = await site.run(thread, "slow")
@@ -67,6 +69,7 @@ async def test_a_deleted_thread_is_gone_with_its_runs(site: Site):
     assert (await site.ask("GET", f"/threads/{thread}")).json()["metadata"] == {}
 
 
+@pytest.mark.breadth
 @pytest.mark.parametrize(
     ("body", "code", "words"),
     [

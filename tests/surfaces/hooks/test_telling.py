@@ -81,6 +81,7 @@ async def test_one_that_ended_a_while_ago_is_told_at_once(
     await second.wait()
 
 
+@pytest.mark.breadth
 async def test_a_hook_that_was_cancelled_has_shown_nothing(
     thread: Thread, hooks: HookDelivery, tmp_path: Path
 ):

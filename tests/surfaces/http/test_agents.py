@@ -17,7 +17,7 @@ from meantime.testing.scripted_host import ScriptedHost
 
 from .conftest import over_tcp
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.breadth]
 
 
 async def turn(prompt: Prompt, hearer: Hearer) -> str:
@@ -93,7 +93,6 @@ async def test_a_question_is_shown_and_a_person_answers_it(world: World):
     assert (late.status_code, late.json()["code"]) == (409, "not_waiting")
 
 
-@pytest.mark.breadth
 async def test_a_task_names_the_rules_of_its_agent(world: World):
     task = await world.start("may I?")
     found = (await world.waiting(task["id"]))["rules"]

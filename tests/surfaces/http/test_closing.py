@@ -51,6 +51,7 @@ async def test_answers_under_way_are_finished(
             await http.get("/v1/health")
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("H6")
 async def test_closing_meantime_closes_its_doors(tmp_path: Path):
     mt = await Meantime.open(tmp_path / "work.db")

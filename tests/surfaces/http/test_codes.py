@@ -47,6 +47,7 @@ def refusal(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["code"]
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("P12")
 async def test_a_code_becomes_a_token_with_its_scope(write: httpx.AsyncClient, show: Show, door: HttpDoor):
     made = (await write.post("/v1/codes", json={"access": "read", "thread": "conv-1"})).json()
@@ -69,6 +70,7 @@ async def test_a_code_works_once(write: httpx.AsyncClient, show: Show):
     assert "meantime open" in again.json()["hint"]
 
 
+@pytest.mark.breadth
 @pytest.mark.behaviour("P12")
 async def test_of_many_that_show_a_code_at_once_one_gets_a_token(write: httpx.AsyncClient, show: Show):
     code = await code_of(write)

@@ -18,6 +18,7 @@ from daemon.conftest import Place
 from meantime.dialects.meantime.meantime_arguments import LONGEST_WAIT
 from meantime.surfaces.mcp.handshake import CAPABILITIES, CLIENT, NEWEST, VERSION
 
+from . import speaking
 from .speaking import COMMAND, HELLO, Raw
 
 pytestmark = pytest.mark.processes
@@ -34,6 +35,8 @@ def changed(statements: str) -> list[str]:
     return [sys.executable, "-c", program, "mcp"]
 
 
+# A daemon that is busy is asked for two seconds only, and then the SDK answers.
+FRONT = changed(f"import meantime.app.mcp_startup as start; start.PATIENCE = {LIMIT}")
 WITHOUT = changed("import meantime.app.mcp_startup as start; start.begin = lambda *given: None")
 
 
@@ -51,7 +54,7 @@ def call(id: int, name: str, **arguments: Any) -> bytes:
     return message(id, "tools/call", name=name, arguments=arguments)
 
 
-def said(place: Place, data: bytes, *arguments: str, command: list[str] = COMMAND) -> list[dict[str, Any]]:
+def said(place: Place, data: bytes, *arguments: str, command: list[str] = FRONT) -> list[dict[str, Any]]:
     """All that it answers to a client that says this and leaves."""
     done = subprocess.run(
         [*command, *arguments], input=data, capture_output=True, timeout=2 * LIMIT, check=False,
@@ -59,6 +62,11 @@ def said(place: Place, data: bytes, *arguments: str, command: list[str] = COMMAN
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.fixture(autouse=True)
+def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speaking, "COMMAND", FRONT)
 
 
 def test_nothing_heavy_is_loaded_before_the_first_answers():

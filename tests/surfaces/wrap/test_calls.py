@@ -110,6 +110,7 @@ def test_a_cancel_reaches_the_server(wrapped: Wrapped, peer: Peer, served: Place
     assert texts(host.call("echo", text="next"))[0] == "next"
 
 
+@pytest.mark.breadth
 def test_a_host_that_cancels_in_time_has_no_task(wrapped: Wrapped, peer: Peer, served: Place, thread: str):
     host = wrapped(threshold=NEVER_SOON)
     id = host.send("tools/call", {"name": "hang", "arguments": {"mark": "m"}})
@@ -189,6 +190,7 @@ def test_bad_lines_of_a_host_are_refused_and_change_nothing(wrapped: Wrapped):
     assert texts(host.call("echo", text="mine")) == ["mine"]
 
 
+@pytest.mark.breadth
 def test_a_batch_of_the_protocol_of_2025_03_26(wrapped: Wrapped):
     host = wrapped(threshold=NEVER_SOON)
     call = {"jsonrpc": "2.0", "method": "tools/call"}
@@ -215,6 +217,7 @@ def test_a_hundred_calls_at_once(wrapped: Wrapped):
     assert {answer["id"]: texts(answer)[0] for answer in answers} == ids
 
 
+@pytest.mark.breadth
 def test_a_server_that_cannot_be_started_is_named_in_the_error(served: Place):
     with Host(served, "--wrap", "--", "no-such-program") as host:
         error = host.answer(host.send("initialize", {}))["error"]["message"]

@@ -15,6 +15,8 @@ from daemon.conftest import Place
 
 from .conftest import SOON, Host, Peer, task_of, texts
 
+pytestmark = pytest.mark.breadth
+
 BY_HOOKS = "You are told its result automatically when it ends."
 # Its tools answer with the params that they were called with.
 MIRROR = """
@@ -48,7 +50,6 @@ def seen_by_server(place: Place, *options: str) -> dict[str, Any]:
         return json.loads(texts(host.call("any", **GIVEN))[0])["arguments"]
 
 
-@pytest.mark.breadth
 def test_each_call_belongs_to_the_session_that_a_plugin_names(gate: Host, served: Place):
     one, other = (gate.call("gate", mark=name, meantime_session=f"ses_{name}") for name in ("a", "b"))
     assert threads_of(served, one, other) == ["mcp-ses_a", "mcp-ses_b"]
@@ -63,7 +64,6 @@ def test_what_a_plugin_tells_does_not_ride_on_results(gate: Host, served: Place,
     assert served.ask("GET", "/v1/threads/mcp-ses_c")["unread"] == 1
 
 
-@pytest.mark.breadth
 def test_the_server_never_sees_the_name(served: Place):
     rest = {name: value for name, value in GIVEN.items() if name != "meantime_session"}
     assert seen_by_server(served, "--by-session") == rest
@@ -82,7 +82,6 @@ def test_a_conversation_that_somebody_has_said_is_that_of_every_call(served: Pla
         assert threads_of(served, host.call("gate", meantime_session="s-9")) == ["mine"]
 
 
-@pytest.mark.breadth
 def test_a_call_that_a_hook_has_noted_belongs_to_its_session(gate: Host, served: Place):
     """As in Cursor, which runs it before each call."""
     for session in ("s-1", "s-2"):

@@ -26,6 +26,8 @@ from meantime.surfaces.wrap.raw_messages import raw, request
 from .conftest import NEVER_SOON, RICH_SERVER, SECRET, SOON, Peer, lives
 from .test_same_answers import answers, assert_the_same
 
+pytestmark = pytest.mark.breadth
+
 PREFIX = "io.modelcontextprotocol/"
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "url", "version": "1"}}
 VERSIONED = Path(__file__).with_name("versioned_server.py")
@@ -123,7 +125,6 @@ def status_of(response: http.client.HTTPResponse) -> tuple[int, str]:
     return response.status, json.loads(response.read())["code"]
 
 
-@pytest.mark.breadth
 def test_a_session_over_http_has_a_server_of_its_own(served: Place, peer: Peer):
     before = len(peer.pids)
     first, second = UrlHost(served, "scripted").begin(), UrlHost(served, "scripted").begin()
@@ -160,7 +161,6 @@ def test_a_slow_call_over_http_becomes_a_task_of_its_conversation(served: Place,
     host.request("DELETE").read()
 
 
-@pytest.mark.breadth
 def test_a_call_whose_host_over_http_vanishes_is_told_as_a_task(served: Place, peer: Peer):
     host = UrlHost(served, "scripted", thread="vanished").begin()
     data = json.dumps(
@@ -180,7 +180,6 @@ def test_a_call_whose_host_over_http_vanishes_is_told_as_a_task(served: Place, p
     (peer.folder / "gate").unlink()
 
 
-@pytest.mark.breadth
 def test_a_cancelled_call_ends_its_request_of_http(served: Place, peer: Peer):
     host = UrlHost(served, "scripted")
     host.path += "?threshold=-1"
@@ -420,7 +419,6 @@ def test_the_login_of_a_host_is_passed_on_and_kept_nowhere(served: Place):
     assert found == [], "the login is not stored, and not in the log"
 
 
-@pytest.mark.breadth
 @pytest.mark.anyio
 @pytest.mark.parametrize("era", ["legacy", "auto"])
 async def test_the_sdk_gets_the_same_answers_through_a_url(served: Place, era: str):

@@ -16,6 +16,8 @@ from surfaces.mcp.speaking import HELLO
 
 from .conftest import NEVER_SOON, RICH_SERVER, SOON, Host, Peer, lives, task_of, texts
 
+pytestmark = pytest.mark.breadth
+
 
 class Joined:
     def __init__(self, place: Place, peers: dict[str, Peer]) -> None:
@@ -59,7 +61,6 @@ def test_tools_of_all_servers_are_listed_and_called_by_their_prefix(joined: Join
         assert host.ask("ping") == {}
 
 
-@pytest.mark.breadth
 def test_requests_of_two_servers_are_answered_apart(joined: Joined, thread: str):
     """Both may use the same id."""
     with host_of(joined, thread, "one", "two") as host:
@@ -75,7 +76,6 @@ def test_requests_of_two_servers_are_answered_apart(joined: Joined, thread: str)
         assert answers == {id: ["served"] for id in calls}
 
 
-@pytest.mark.breadth
 def test_a_slow_call_of_one_server_is_told_with_a_result_of_another(joined: Joined, thread: str):
     with host_of(joined, thread, "one", "two") as host:
         host.hello()
@@ -103,7 +103,6 @@ def test_one_server_may_die_and_the_other_works(joined: Joined, thread: str):
         until(lambda: not any(map(lives, pids)), "both are stopped")
 
 
-@pytest.mark.breadth
 def test_prompts_by_their_prefix_and_resources_by_their_uri(joined: Joined, thread: str):
     with host_of(joined, thread, "one", "rich") as host:
         params = {**HELLO, "protocolVersion": "2025-06-18"}
