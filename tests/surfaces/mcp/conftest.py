@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from mcp import Client
 from mcp_types import CallToolResult
+from msgspec.structs import replace
 from tests.waiting import LIMIT
 
 from daemon.conftest import Place, place  # noqa: F401  a fixture
@@ -65,7 +66,7 @@ def id_in(result: CallToolResult) -> str:
 
 @pytest.fixture
 async def mt(tmp_path: Path) -> AsyncIterator[Meantime]:
-    async with Meantime.open(tmp_path / "work.db", settings=QUICK) as mt:
+    async with Meantime.open(tmp_path / "work.db", settings=replace(QUICK, on_close="stop")) as mt:
         yield mt
 
 
