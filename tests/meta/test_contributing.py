@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.selection import CORE, FAMILIES
 
 pytestmark = pytest.mark.docs
 
@@ -39,3 +40,21 @@ def test_every_test_that_the_page_runs_is_there():
     for path, word in re.findall(r"pytest -q (\S+)(?: -k (\w+))?", PAGE):
         assert (ROOT / path).exists()
         assert not word or re.search(rf"def test_\w*{word}", (ROOT / path).read_text("utf-8")), (path, word)
+
+
+def test_every_family_of_tests_is_named_where_one_looks_for_it():
+    testing = (ROOT / "docs" / "internals" / "testing.md").read_text("utf-8")
+    assert set(re.findall(r"(?m)^\| `(\w+)` \| \w+s,? ", testing)) >= FAMILIES.keys()
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    assert re.findall(r"(?m)^FAMILIES := (.*)$", makefile)[0].split() == [CORE, *FAMILIES]
+    assert [name for name in FAMILIES if f"`{name}`" not in PAGE] == []
+
+
+def test_few_long_tests_are_in_the_core_and_each_says_why():
+    reasons = [
+        reason
+        for path in ROOT.glob("tests/**/test_*.py")
+        for reason in re.findall(r'mark\.core\("([^"]+)"\)', path.read_text("utf-8"))
+    ]
+    assert len(reasons) <= 40
+    assert min(map(len, reasons)) > 10
