@@ -41,7 +41,7 @@ MODULES = {
 }
 # Programs that run a command of a package which is not installed: the words before the package.
 RUNNERS = {"pipx run": ["pipx", "run", "--spec"], "uvx": ["uv", "tool", "run", "--from"]}
-NOT_FOR_USERS = ("dev", "chat")
+NOT_FOR_USERS = ("test", "dev", "chat")
 LONGEST = 1800.0  # seconds for one command
 
 

@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import NamedTuple
@@ -146,18 +147,16 @@ def _needed() -> list[str]:
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras: dict[str, list[str]] = project["optional-dependencies"]
-    names = [
-        name
-        for each in extras["dev"]
-        if (own := re.match(r"meantime\[(.*)\]", each))
-        for name in own[1].split(",")
-    ]
-    found = [
-        *project["dependencies"],
-        "editables",
-        *(one for name in ("dev", *names) for one in extras[name]),
-    ]
-    return [one for one in found if not one.startswith("meantime[")]
+    return [*project["dependencies"], "editables", *_flat(extras, "dev")]
+
+
+def _flat(extras: dict[str, list[str]], name: str) -> Iterator[str]:
+    for each in extras[name]:
+        own = re.match(r"meantime\[(.*)\]", each)
+        if own is None:
+            yield each
+        else:
+            yield from (one for part in own[1].split(",") for one in _flat(extras, part))
 
 
 def _run(command: list[str]) -> None:
