@@ -19,6 +19,7 @@ from tests.waiting import pause, until
 from . import strace
 from .adoption import clear, transcripts
 from .judge import Fact, Tally, Verdict, judge, read_facts
+from .toolowner import CALLS
 from .trees import stat
 from .trial import side_by_side, trial
 
@@ -73,12 +74,17 @@ def _live_and_die(folder: Path, seed: int, rng: random.Random) -> int:
     )
     assert owner.stdout is not None
     killed = 1
-    before = len(ran(folder))
+    before, asked = len(ran(folder)), _accepted(folder)
     try:
         begun = owner.stdout.readline()
-        until(lambda: len(ran(folder)) >= before + 3 or owner.poll() is not None, "three calls have run")
+
+        def asks_no_more() -> bool:
+            return owner.poll() is not None or _accepted(folder) >= asked + CALLS
+
+        until(lambda: len(ran(folder)) >= before + 3 or asks_no_more(), "three calls have run")
         pause(rng.uniform(0.0, 0.4), RANDOM)
-        killed += until(lambda: owner.poll() is not None or _kill_server(folder), "there is a server")
+        until(lambda: _alive(folder) or asks_no_more(), "there is a server")
+        killed += _kill_server(folder)
         pause(rng.uniform(0.0, 0.6), RANDOM)
         assert owner.poll() is None, f"the owner ended by itself: {begun!r} {owner.stdout.read()[-3_000:]!r}"
     finally:
@@ -86,6 +92,10 @@ def _live_and_die(folder: Path, seed: int, rng: random.Random) -> int:
         owner.wait()
         owner.stdout.close()
     return killed
+
+
+def _accepted(folder: Path) -> int:
+    return sum(fact.what == "accepted" for fact in read_facts(folder / "ledger.jsonl"))
 
 
 def _kill_server(folder: Path) -> bool:

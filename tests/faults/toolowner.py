@@ -26,6 +26,7 @@ SETTINGS = Settings(
     stop_deadline=LIMIT,
     reconcile_every=0.5,
 )
+CALLS = 60  # of one life
 # How often each kind is called; `crash` takes its server with it.
 KINDS = [
     "echo",
@@ -66,7 +67,7 @@ class ToolOwner(Owner):
         return task
 
     async def start_on(self, thread: str) -> None:
-        while self.count < 60:
+        while self.count < CALLS:
             kind = self.rng.choice(KINDS)
             task = await self.call(thread, kind)
             await pause_async(self.rng.random() * 0.05, "a paced load")

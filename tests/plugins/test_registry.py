@@ -57,6 +57,28 @@ def test_two_plugins_with_the_same_tool_are_refused(registry: PluginRegistry, fi
 
 
 @pytest.mark.parametrize(
+    ("earlier", "hook"),
+    [
+        ("attach", "attach_to"),
+        ("describe", "background_title"),
+        ("present", "background_result"),
+        ("work", "background_work"),
+    ],
+)
+def test_a_hook_by_its_earlier_name_is_refused_and_the_error_names_the_hook(
+    registry: PluginRegistry, earlier: str, hook: str
+):
+    def anything(self: Files, *given: Any) -> Any:
+        return getattr(super(type(self), self), hook)(*given)
+
+    old = type("Old", (Files,), {earlier: anything})("old")
+    with pytest.raises(InvalidInput, match=rf"'old' has {earlier}\(\).*the hook is {hook}\(\)"):
+        registry.add(old)
+    assert "old" not in registry.plugins
+    registry.add(type("Both", (Files,), {earlier: anything, hook: anything})("both", prefix="both_"))
+
+
+@pytest.mark.parametrize(
     ("name", "executors", "says"),
     [
         ("", {}, "is not a plugin"),

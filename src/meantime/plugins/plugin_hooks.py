@@ -13,6 +13,13 @@ from meantime.kernel.work import Orderable
 from .registry_state import Workshop
 
 Executors = Mapping[str, Callable[[dict[str, Any]], Any]]
+# Plugins exist that have hooks by their earlier names, which nothing calls any more.
+EARLIER = {
+    "attach": "attach_to",
+    "describe": "background_title",
+    "present": "background_result",
+    "work": "background_work",
+}
 
 
 class Hooks:
@@ -80,6 +87,12 @@ class Hooks:
 
     def attach_to(self, workshop: Workshop | None) -> None:
         """The registry's side: a plugin works in one registry at a time."""
+        for earlier, hook in EARLIER.items():
+            if callable(getattr(self, earlier, None)) and getattr(type(self), hook) is getattr(Hooks, hook):
+                raise InvalidInput(
+                    f"The plugin {self.name!r} has {earlier}(), which is not called: the hook is {hook}().",
+                    hint=f"Rename it to {hook}. If {earlier}() is no hook, define {hook}(), too.",
+                )
         if workshop is not None and self._workshop not in (None, workshop):
             raise InvalidInput(
                 f"The plugin {self.name!r} is in another registry.",
