@@ -293,11 +293,12 @@ def told_in_ledger(person: Person, thread: str) -> int:
 def test_killed_in_the_middle_of_a_turn_it_does_not_do_it_again(talk: Talk, tmp_path: Path):
     terminal = talk().ready()
     terminal.say("do echo x >> ran; sleep 3600")
-    until((tmp_path / "ran").exists, "the command runs")
+    ran = tmp_path / "ran"
+    until(lambda: ran.exists() and ran.read_text(), "the command runs")
     terminal.kill()
     again = talk().ready()
     again.sees("I was stopped before I answered")
-    assert (tmp_path / "ran").read_text() == "x\n"
+    assert ran.read_text() == "x\n"
 
 
 @pytest.mark.behaviour("P3")
