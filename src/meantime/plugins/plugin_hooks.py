@@ -91,7 +91,7 @@ class Hooks:
             if callable(getattr(self, earlier, None)) and getattr(type(self), hook) is getattr(Hooks, hook):
                 raise InvalidInput(
                     f"The plugin {self.name!r} has {earlier}(), which is not called: the hook is {hook}().",
-                    hint=f"Rename it to {hook}. If {earlier}() is no hook, define {hook}(), too.",
+                    hint=f"Rename it to {hook}. If {earlier}() is not a hook, define {hook}(), too.",
                 )
         if workshop is not None and self._workshop not in (None, workshop):
             raise InvalidInput(
