@@ -165,7 +165,7 @@ def test_a_daemon_that_comes_while_a_hook_finds_none_is_not_missed(loner: Person
     said = json.dumps(host.said)
     subprocess.run([sys.executable, "-c", code, *words], env=environ, input=said, text=True, check=True)
     assert not host.quiet.exists()
-    (task,) = loner.json("ps", "-a")["tasks"]
+    (task,) = loner.json("ps", "-a", "--thread", host.thread)["tasks"]
     assert loner("wait", "-q", task["id"]).code == 0
     assert host.hook("post-tool") == [f"{task['id']}.1"]
 

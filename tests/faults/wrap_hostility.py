@@ -107,15 +107,17 @@ class Host:
         self.say(method="notifications/initialized")
         self.check(self.call("honest", n=0), "honest")
 
-    def say(self, **message: Any) -> None:
+    def say(self, is_last: bool = True, **message: Any) -> None:
+        """is_last: otherwise it is sent together with the next one."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-        self._process.stdin.flush()
+        if is_last:
+            self._process.stdin.flush()
 
-    def call(self, tool: str, id: int | None = None, **given: Any) -> int:
+    def call(self, tool: str, id: int | None = None, is_last: bool = True, **given: Any) -> int:
         id = next(self.numbers) if id is None else id
         self.calls[id] = given.get("n", 0)
-        self.say(id=id, method="tools/call", params={"name": tool, "arguments": given})
+        self.say(is_last, id=id, method="tools/call", params={"name": tool, "arguments": given})
         return id
 
     def answer(self, id: Any) -> Message:
@@ -165,7 +167,7 @@ def reused(host: Host) -> None:
     """Two calls with one id at once: both are answered, each once."""
     id = next(host.numbers)
     for number in (1, 2):
-        host.call("echo", id, n=number)
+        host.call("echo", id, is_last=number == 2, n=number)
     said = Counter(host.answer(id)["result"]["content"][0]["text"] for _ in range(2))
     assert said == Counter(["echo 1", "echo 2"]), said
 
