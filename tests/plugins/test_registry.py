@@ -59,7 +59,6 @@ def test_two_plugins_with_the_same_tool_are_refused(registry: PluginRegistry, fi
 @pytest.mark.parametrize(
     ("earlier", "hook"),
     [
-        ("attach", "attach_to"),
         ("describe", "background_title"),
         ("present", "background_result"),
         ("work", "background_work"),
@@ -68,8 +67,8 @@ def test_two_plugins_with_the_same_tool_are_refused(registry: PluginRegistry, fi
 def test_a_hook_by_its_earlier_name_is_refused_and_the_error_names_the_hook(
     registry: PluginRegistry, earlier: str, hook: str
 ):
-    def anything(self: Files, *given: Any) -> Any:
-        return getattr(super(type(self), self), hook)(*given)
+    def anything(self: Files, tool_name: str, given: Any) -> Any:
+        return getattr(super(type(self), self), hook)(tool_name, given)
 
     old = type("Old", (Files,), {earlier: anything})("old")
     with pytest.raises(InvalidInput, match=rf"'old' has {earlier}\(\).*the hook is {hook}\(\)"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,9 @@ from meantime.kernel.work import Orderable
 from .registry_state import Workshop
 
 Executors = Mapping[str, Callable[[dict[str, Any]], Any]]
-# Plugins exist that have hooks by their earlier names, which nothing calls any more.
+# Plugins exist that have hooks by their earlier names, which nothing calls any more. A hook takes the name of
+# a tool and one thing more: methods of these names with other parameters are the plugin's own.
 EARLIER = {
-    "attach": "attach_to",
     "describe": "background_title",
     "present": "background_result",
     "work": "background_work",
@@ -88,7 +89,9 @@ class Hooks:
     def attach_to(self, workshop: Workshop | None) -> None:
         """The registry's side: a plugin works in one registry at a time."""
         for earlier, hook in EARLIER.items():
-            if callable(getattr(self, earlier, None)) and getattr(type(self), hook) is getattr(Hooks, hook):
+            method = getattr(self, earlier, None)
+            is_hook = callable(method) and len(inspect.signature(method).parameters) == 2
+            if is_hook and getattr(type(self), hook) is getattr(Hooks, hook):
                 raise InvalidInput(
                     f"The plugin {self.name!r} has {earlier}(), which is not called: the hook is {hook}().",
                     hint=f"Rename it to {hook}. If {earlier}() is not a hook, define {hook}(), too.",
