@@ -63,6 +63,7 @@ class HostPump:
         self._reader: threading.Thread | None = None
         self._refusal = ""  # by the daemon
         self._open: dict[str, None] = {}  # ids of the host's requests
+        self._unsent: frozenset[str] = frozenset()  # of these, the ids of the line that is being sent
         self._initialize: Any = None
         self._lasting: dict[str, Any] = {}  # requests, by their method and URI
         self._lock = threading.Lock()  # of what both threads change
@@ -104,6 +105,7 @@ class HostPump:
             return
         if not line.strip():
             return
+        self._unsent = _ids(line)
         self._note(line)
         self._say_login()
         problem = ""
@@ -113,12 +115,16 @@ class HostPump:
                 if daemon is None:
                     daemon = self._connect()
                 daemon.sendall(line + b"\n")
+                self._unsent = frozenset()
+                if self._daemon is not daemon:  # it was lost before that: nobody has answered this line
+                    self._answer_open(self._refusal or GONE)
                 return
             except OSError as failed:
                 problem = str(failed)
-                self._lost(daemon, keep=_ids(line))
-                if self._reader is not None:
+                if self._reader is not None:  # it may still read why
                     self._reader.join(LAST_WORD)
+                self._lost(daemon)
+        self._unsent = frozenset()
         self._answer_open(self._refusal or f"Meantime's daemon is not there: {problem}")
 
     def _note(self, line: bytes) -> None:
@@ -238,18 +244,18 @@ class HostPump:
         while data:
             data = data[os.write(self._stdout, data) :]
 
-    def _lost(self, daemon: socket | None, keep: frozenset[str] = frozenset()) -> None:
-        """Once for each connection. `keep`: requests that were not sent, and are sent again."""
+    def _lost(self, daemon: socket | None) -> None:
+        """Once for each connection. Requests that were not sent are sent again."""
         with self._lock:
             if daemon is None or daemon is not self._daemon:
                 return
             self._daemon = None
         daemon.close()
-        self._answer_open(self._refusal or GONE, keep)
+        self._answer_open(self._refusal or GONE)
 
-    def _answer_open(self, text: str, keep: frozenset[str] = frozenset()) -> None:
+    def _answer_open(self, text: str) -> None:
         with self._lock:
-            ids = [id for id in self._open if id not in keep]
+            ids = [id for id in self._open if id not in self._unsent]
             for id in ids:
                 del self._open[id]
         for id in ids:
