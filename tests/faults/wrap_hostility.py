@@ -81,6 +81,9 @@ def played(folder: Path, acts: list[str], plant: str = "", patience: float = LIM
     return Verdict(lost=tuple(problems))
 
 
+SAME = 30  # calls with one id
+
+
 class Host:
     """Calls are named by numbers, which their answers repeat."""
 
@@ -164,12 +167,12 @@ def crossed(host: Host) -> None:
 
 
 def reused(host: Host) -> None:
-    """Two calls with one id at once: both are answered, each once."""
+    """Calls with one id at once: all are answered, each once. Some are answered before the last one comes."""
     id = next(host.numbers)
-    for number in (1, 2):
-        host.call("echo", id, is_last=number == 2, n=number)
-    said = Counter(host.answer(id)["result"]["content"][0]["text"] for _ in range(2))
-    assert said == Counter(["echo 1", "echo 2"]), said
+    for number in range(SAME):
+        host.call("echo", id, is_last=number == SAME - 1, n=number)
+    said = Counter(host.answer(id)["result"]["content"][0]["text"] for _ in range(SAME))
+    assert said == Counter(f"echo {number}" for number in range(SAME)), said
 
 
 def giant(host: Host) -> None:
